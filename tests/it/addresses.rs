@@ -11,25 +11,25 @@ use crate::peers::{read_head, server, unix};
 use crate::tls_peers::{Authority, TlsServer};
 
 cases! {
-    connections_come_from_a_range_in_turn;
-    a_range_of_two_is_both;
-    wrk_cmm_binds_all_but_its_probe;
-    sources_that_cannot_be_used_are_named (Once);
-    ipv6_has_ranges_too (Once) needs "::1";
-    connections_go_elsewhere_and_say_what_the_url_says (Once);
-    names_can_have_other_addresses (Once);
-    a_family_can_be_chosen (Once) needs "::1";
-    logins_and_closing_are_headers (Once);
-    too_few_local_ports_are_foreseen_and_explained needs "unshare -rn true", "ip -V";
-    a_unix_socket_serves_small_and_large_bodies;
-    a_unix_socket_that_is_not_there_is_named_by_its_path;
-    the_name_of_the_url_is_checked_wherever_the_connection_goes (Once);
+    connections_use_source_ranges_in_turn;
+    ranges_of_two_use_both_addresses;
+    wrk_cmm_binds_all_except_its_probe;
+    unusable_sources_are_named (Once);
+    ipv6_ranges_work (Once) needs "::1";
+    redirected_connections_keep_the_url_host (Once);
+    names_resolve_to_given_addresses (Once);
+    address_families_can_be_chosen (Once) needs "::1";
+    logins_and_closing_become_headers (Once);
+    port_shortage_is_foreseen_and_explained needs "unshare -rn true", "ip -V";
+    unix_sockets_serve_small_and_large_bodies;
+    missing_unix_sockets_are_named_by_path;
+    url_names_are_checked_on_redirected_connections (Once);
 }
 
-/// The addresses of clients, and how often each connected; and who waits until all have.
+/// Number of connections per client address, and waiters for all of them.
 type Peers = Arc<(Mutex<BTreeMap<IpAddr, u32>>, Condvar)>;
 
-/// A server that counts its clients by their addresses, and responds to none before so many have connected.
+/// A server that counts its clients by address, and responds only once `connections` have connected.
 fn counting(connections: u32) -> (SocketAddr, Peers) {
     let peers = Peers::default();
     let counted = Arc::clone(&peers);
@@ -55,12 +55,12 @@ fn seen(peers: &Peers) -> BTreeMap<String, u32> {
     peers.iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
 }
 
-/// The addresses 127.0.0.1 to 127.0.0.15, the first five of them twice.
+/// The addresses 127.0.0.1 to 127.0.0.15, the first five twice.
 fn twenty_of_a_28() -> BTreeMap<String, u32> {
     (1..=15).map(|last| (format!("127.0.0.{last}"), if last <= 5 { 2 } else { 1 })).collect()
 }
 
-fn connections_come_from_a_range_in_turn(context: &Context) {
+fn connections_use_source_ranges_in_turn(context: &Context) {
     for threads in [1, 2, 3] {
         let (address, peers) = counting(20);
         let onrush = context.onrush().words(&format!("-t{threads} -c20 -n60 -b 127.0.0.1/28"));
@@ -70,14 +70,14 @@ fn connections_come_from_a_range_in_turn(context: &Context) {
     }
 }
 
-fn a_range_of_two_is_both(context: &Context) {
+fn ranges_of_two_use_both_addresses(context: &Context) {
     let (address, peers) = counting(4);
     let output = context.onrush().words("-t1 -c4 -n8 -b 127.0.0.7/31").word(format!("http://{address}/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(seen(&peers), BTreeMap::from([("127.0.0.6".to_owned(), 2), ("127.0.0.7".to_owned(), 2)]));
 }
 
-fn wrk_cmm_binds_all_but_its_probe(context: &Context) {
+fn wrk_cmm_binds_all_except_its_probe(context: &Context) {
     let (address, peers) = counting(21);
     let onrush = context.called("wrk-cmm").words("-t1 -c20 -n60 -b 127.0.0.2/28");
     let output = onrush.word(format!("http://{address}/")).run();
@@ -87,7 +87,7 @@ fn wrk_cmm_binds_all_but_its_probe(context: &Context) {
     assert_eq!(seen(&peers), expected);
 }
 
-fn sources_that_cannot_be_used_are_named(context: &Context) {
+fn unusable_sources_are_named(context: &Context) {
     let plain = target();
     let url = format!("http://{}/", plain.address());
     let table = [
@@ -119,7 +119,7 @@ fn sources_that_cannot_be_used_are_named(context: &Context) {
     }
 }
 
-fn ipv6_has_ranges_too(context: &Context) {
+fn ipv6_ranges_work(context: &Context) {
     let served = onrush::serve::ServeConfig { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
     let served = onrush::serve::EmbeddedServer::start(&served).expect("it starts");
     for (sources, code) in [("::1", 0), ("::1/128", 0), ("::2", 1), ("::1/126", 1)] {
@@ -130,7 +130,7 @@ fn ipv6_has_ranges_too(context: &Context) {
     }
 }
 
-fn connections_go_elsewhere_and_say_what_the_url_says(context: &Context) {
+fn redirected_connections_keep_the_url_host(context: &Context) {
     let plain = target();
     let (host, port) = (plain.address().ip(), plain.address().port());
     for (there, url) in [
@@ -148,7 +148,7 @@ fn connections_go_elsewhere_and_say_what_the_url_says(context: &Context) {
     }
 }
 
-fn names_can_have_other_addresses(context: &Context) {
+fn names_resolve_to_given_addresses(context: &Context) {
     let plain = target();
     let port = plain.address().port();
     let url = format!("http://www.example.invalid:{port}/");
@@ -172,10 +172,10 @@ fn names_can_have_other_addresses(context: &Context) {
     }
 }
 
-fn a_family_can_be_chosen(context: &Context) {
+fn address_families_can_be_chosen(context: &Context) {
     let plain = target();
     let port = plain.address().port();
-    // Nobody else may listen there meanwhile.
+    // No other process may listen on this port meanwhile.
     let taken = socket(AddressFamily::INET6, SocketType::STREAM, None).expect("a socket");
     bind(&taken, &SocketAddr::from((Ipv6Addr::LOCALHOST, port))).expect("the port is free over IPv6");
     let entries = format!("--resolve both.invalid:::1 --resolve both.invalid:127.0.0.1 http://both.invalid:{port}/");
@@ -188,7 +188,7 @@ fn a_family_can_be_chosen(context: &Context) {
     assert!(both.note("was left out").contains(&format!("[::1]:{port}")), "{both:?}");
 }
 
-fn logins_and_closing_are_headers(context: &Context) {
+fn logins_and_closing_become_headers(context: &Context) {
     let plain = target();
     let url = format!("http://{}/echo", plain.address());
     let output = context
@@ -208,8 +208,8 @@ fn logins_and_closing_are_headers(context: &Context) {
     }
 }
 
-/// Runs in its own network with few ports.
-fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
+/// Runs in a separate network with few ports.
+fn port_shortage_is_foreseen_and_explained(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; echo 40000 40004 > /proc/sys/net/ipv4/ip_local_port_range; \
                           $0 serve --addr 127.0.0.1:8080 >/dev/null & \
                           until grep -q ':1F90 .* 0A ' /proc/net/tcp; do sleep 0.02; done; \
@@ -231,7 +231,7 @@ fn too_few_local_ports_are_foreseen_and_explained(context: &Context) {
     assert!(!many.contains("local port"), "{many}");
 }
 
-fn a_unix_socket_serves_small_and_large_bodies(context: &Context) {
+fn unix_sockets_serve_small_and_large_bodies(context: &Context) {
     let scratch = Scratch::new("unix");
     let path = scratch.path().join("app.sock");
     unix(&path);
@@ -246,7 +246,7 @@ fn a_unix_socket_serves_small_and_large_bodies(context: &Context) {
     assert!(large.stdout.contains("10.00MB read"), "{large:?}");
 }
 
-fn a_unix_socket_that_is_not_there_is_named_by_its_path(context: &Context) {
+fn missing_unix_sockets_are_named_by_path(context: &Context) {
     let output = context.onrush().words("-d1s --unix /nonexistent/app.sock http://h/").run();
     assert_eq!(output.code, 2, "{output:?}");
     assert!(
@@ -260,7 +260,7 @@ fn a_unix_socket_that_is_not_there_is_named_by_its_path(context: &Context) {
     assert!(both.code == 1 && both.stderr.contains("--unix connects to no address"), "{both:?}");
 }
 
-fn the_name_of_the_url_is_checked_wherever_the_connection_goes(context: &Context) {
+fn url_names_are_checked_on_redirected_connections(context: &Context) {
     let authority = Authority::new();
     let scratch = Scratch::new("tls");
     let ca = scratch.file("ca.pem", authority.certificate());

@@ -1,5 +1,4 @@
-//! The hot path allocates nothing: a counting allocator compares a short run with one of twenty times as many
-//! requests.
+//! The hot path allocates nothing: a counting allocator compares a short run with one of twenty times as many requests.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::counting;
 use crate::harness::{Context, cases, target};
 
 cases! {
-    a_request_allocates_nothing;
+    requests_allocate_nothing;
 }
 
 /// Allocations of this thread during a run of this many requests on ten connections.
@@ -83,7 +82,7 @@ fn assert_nothing_is_allocated<B: Backend>(make: fn(u32, Clock) -> io::Result<B>
     assert!(many < few + 20, "{}: {few} allocations for 1,000 requests, {many} for 20,000", B::NAME);
 }
 
-fn a_request_allocates_nothing(context: &Context) {
+fn requests_allocate_nothing(context: &Context) {
     if context.backend == Uring::NAME {
         assert_nothing_is_allocated(|connections, clock| Uring::new(connections, clock, Dialer::default()));
     } else {

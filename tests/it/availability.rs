@@ -1,4 +1,4 @@
-//! How much of the time a target was unavailable, in virtual time: the expected shares were computed by hand.
+//! Unavailability of targets in virtual time, compared with shares computed by hand.
 
 use serde_json::Value;
 
@@ -7,30 +7,30 @@ use crate::results::number;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    an_outage_counts_to_the_end_with_nothing_in_flight (Once);
-    an_outage_counts_from_the_first_request_due_in_it (Once);
-    an_outage_counts_wherever_it_is_in_the_run (Once);
-    what_only_holds_requests_up_counts_however_many_they_are (Once);
-    an_outage_counts_whatever_queue_it_leaves (Once);
-    a_target_that_is_gone_is_unavailable_to_scripts_that_delay_requests (Once);
-    the_last_requests_of_a_number_are_waited_for (Once);
-    no_more_requests_are_due_meanwhile_than_in_all (Once);
-    a_target_that_responds_is_available (Once);
-    what_was_sent_before_it_was_due_is_not_missed (Once);
-    what_is_not_the_targets_does_not_count (Once);
-    the_sum_of_two_machines_counts_what_both_of_them_found (Once);
-    without_a_rate_nothing_is_unavailable (Once);
+    idle_outages_count_to_the_end (Once);
+    outages_start_with_their_first_due_request (Once);
+    outages_count_anywhere_in_the_run (Once);
+    outages_count_however_many_requests_wait (Once);
+    outages_count_whatever_queue_remains (Once);
+    outages_count_with_delaying_scripts (Once);
+    last_requests_of_a_count_are_awaited (Once);
+    due_requests_never_exceed_the_total (Once);
+    responding_targets_are_available (Once);
+    early_batches_are_no_outage (Once);
+    gaps_not_caused_by_targets_are_ignored (Once);
+    sums_count_outages_seen_by_both_machines (Once);
+    closed_loops_have_no_unavailability (Once);
 }
 
 /// Each response takes a millisecond.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// Seconds in which the server is not there.
+/// Seconds without the server.
 fn outage(from_s: f64, for_s: f64) -> String {
     format!("[[outage]]\nfrom_s = {from_s:.3}\nfor_s = {for_s:.3}\n")
 }
 
-/// When the target was unavailable, from and until, in seconds, and the share of the time.
+/// Unavailable periods, in seconds, and their share of the run.
 fn unavailable(document: &Value) -> (Vec<(f64, f64)>, f64) {
     let spans = document["open_loop"]["unavailable"]["spans"].as_array().unwrap_or_else(|| panic!("{document:#}"));
     let spans = spans.iter().map(|span| {
@@ -42,8 +42,8 @@ fn unavailable(document: &Value) -> (Vec<(f64, f64)>, f64) {
     (spans, number(document, "/open_loop/unavailable/share"))
 }
 
-/// One request every 100 ms; the server is killed 50 ms after one.
-fn an_outage_counts_to_the_end_with_nothing_in_flight(context: &Context) {
+/// One request every 100 ms. The server is killed 50 ms after a request.
+fn idle_outages_count_to_the_end(context: &Context) {
     let words = "-t1 -c1 -d10s -R 10 --fail-if unavailable>58.9% --fail-if unavailable>59.1%";
     let (output, document) =
         simulated_document(context.onrush().words(words), &(QUICK.to_owned() + &outage(4.05, 99.0)));
@@ -57,7 +57,7 @@ fn an_outage_counts_to_the_end_with_nothing_in_flight(context: &Context) {
     );
     assert_eq!(document["open_loop"]["unavailable"]["due"], 59);
     assert_eq!(document["open_loop"]["unavailable"]["longer_than_s"], 0.2);
-    // All requests are due before it begins, and some of them cannot be sent.
+    // All requests are due before the outage, and some of them cannot be sent.
     let (output, document) = simulated_document(
         context.onrush().words("-t1 -c1 -n100 -R 100 --give-up 5s"),
         &format!("connect_us = 0.0\nlatency_us = 20000.0\n{}", outage(1.5, 99.0)),
@@ -66,13 +66,13 @@ fn an_outage_counts_to_the_end_with_nothing_in_flight(context: &Context) {
     assert!(spans.len() == 1 && (1.48..1.5).contains(&spans[0].0) && share > 0.7, "{output:?} {spans:?}");
 }
 
-/// In eight seconds the server is away for three; the first connect after that is at most a second late.
-fn an_outage_counts_from_the_first_request_due_in_it(context: &Context) {
+/// The server is away for three of eight seconds. The first connect afterwards is at most a second late.
+fn outages_start_with_their_first_due_request(context: &Context) {
     let scenario = QUICK.to_owned() + &outage(2.0, 3.0);
     for (words, due) in [
         ("-t1 -c10 -R 500", 1_500),
         ("-t4 -c12 -R 500", 1_500),
-        // Each thread has a request a second; the one due at 2 s is the first thread's.
+        // Each thread has a request per second. The request due at 2 s is the first thread's.
         ("-t4 -c4 -R 4", 12),
         ("-t2 -c10 -R 500 --arrivals burst:50", 1_500),
     ] {
@@ -85,28 +85,28 @@ fn an_outage_counts_from_the_first_request_due_in_it(context: &Context) {
         assert!((share - (until_s - from_s) / 8.0).abs() < 1e-6, "{words}: {share} {spans:?}");
         let was = number(&document, "/open_loop/unavailable/due") as u64;
         assert!((due..due + due / 3).contains(&was), "{words}: {was}");
-        // A request never sent because there was no connection is no error.
+        // A request never sent for lack of a connection is no error.
         let broken: Vec<bool> =
             document["gates"].as_array().unwrap().iter().map(|gate| gate["broken"].as_bool().unwrap()).collect();
         assert_eq!((output.code, &broken[..]), (3, &[false, true][..]), "{words}: {document:#}");
     }
-    // At random, a request is due some time after the last response before the outage.
+    // With random arrivals, a request is due some time after the last response before the outage.
     let words = "-t3 -c9 -R 20 --arrivals poisson -d8s";
     let (_, document) = simulated_document(context.onrush().words(words), &scenario);
     let (spans, _) = unavailable(&document);
     assert!(spans.len() == 1 && (2.0..2.5).contains(&spans[0].0) && spans[0].1 >= 5.0, "{spans:?}");
 }
 
-fn an_outage_counts_wherever_it_is_in_the_run(context: &Context) {
+fn outages_count_anywhere_in_the_run(context: &Context) {
     for (words, from_s, for_s, expected) in [
-        // Responses are late by as much as there are none: they all come at its end.
+        // Responses are late by the length of the outage: they all arrive at its end.
         ("-t1 -c10 -R 100 -d8s", 0.0, 2.0, vec![(0.0, 2.0)]),
         ("-t1 -c10 -R 100 -d8s", 7.0, 9.0, vec![(7.0, 8.0)]),
         ("-t2 -c10 -R 100 -d8s --warmup 2s", 1.0, 2.5, vec![(0.0, 1.5)]),
         ("-t2 -c10 -R 100 -d8s --warmup 2s", 0.0, 99.0, vec![(0.0, 8.0)]),
         ("-t1 -c10 -d8s -R 100 --max-late 100ms", 3.0, 2.0, vec![(3.0, 5.0)]),
         ("-t1 -c2 -d8s -R 100 --max-inflight 50", 3.0, 2.0, vec![(3.0, 5.0)]),
-        // Nothing is due for four seconds, and it is not known whether anything would have been answered.
+        // Nothing is due for four seconds, and it is unknown whether the target would have responded.
         ("-t1 -c10 --stages 2s:100,4s:0,2s:100", 1.0, 6.0, vec![(1.0, 2.0), (6.0, 7.0)]),
         // The first request is due after a second.
         ("-t1 -c10 --stages 8s:0..2", 0.0, 4.0, vec![(0.0, 4.0)]),
@@ -120,8 +120,8 @@ fn an_outage_counts_wherever_it_is_in_the_run(context: &Context) {
     }
 }
 
-/// Three thousand of four thousand requests wait for its end, so that the median latency is an outage's.
-fn what_only_holds_requests_up_counts_however_many_they_are(context: &Context) {
+/// Three thousand of four thousand requests wait for the end of the outage, so the median latency is an outage's.
+fn outages_count_however_many_requests_wait(context: &Context) {
     let scenario = QUICK.to_owned() + "[[stall]]\nfrom_s = 1.0\nfor_s = 3.0\n[[stall]]\nfrom_s = 5.0\nfor_s = 3.0\n";
     let words = "-t2 -c10 --max-inflight 4000 -R 500 -d10s";
     let (_, document) = simulated_document(context.onrush().words(words), &scenario);
@@ -134,7 +134,7 @@ fn what_only_holds_requests_up_counts_however_many_they_are(context: &Context) {
 }
 
 /// At nine tenths of its capacity, the target has not worked off the queue of three seconds by the end.
-fn an_outage_counts_whatever_queue_it_leaves(context: &Context) {
+fn outages_count_whatever_queue_remains(context: &Context) {
     let capacity = "connect_us = 0.0\nlatency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 20000\n";
     for words in ["-t2 -c100", "-t1 -c100", "-t1 -c2", "-t1 -c10 --max-inflight 4000"] {
         for (scenario, from_s) in [(outage(2.0, 3.0), 2.0), ("[[stall]]\nfrom_s = 2.0\nfor_s = 3.0\n".to_owned(), 1.9)]
@@ -151,7 +151,7 @@ fn an_outage_counts_whatever_queue_it_leaves(context: &Context) {
     }
 }
 
-fn a_target_that_is_gone_is_unavailable_to_scripts_that_delay_requests(context: &Context) {
+fn outages_count_with_delaying_scripts(context: &Context) {
     let script = "function delay() return 5 end";
     for (for_s, longest_s) in [(99.0, 3.0), (1.0, 2.1)] {
         let words = "-t2 -c10 -R 200 -d5s";
@@ -163,8 +163,8 @@ fn a_target_that_is_gone_is_unavailable_to_scripts_that_delay_requests(context: 
     }
 }
 
-/// The last is due after 0.99 s, and nothing comes from 0.996 s to 4.996 s.
-fn the_last_requests_of_a_number_are_waited_for(context: &Context) {
+/// The last request is due after 0.99 s. No response arrives from 0.996 s to 4.996 s.
+fn last_requests_of_a_count_are_awaited(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 105000.0\n[[stall]]\nfrom_s = 0.996\nfor_s = 4.0\n";
     for threads in ["-t1", "-t2"] {
         let words = "-c100 -n 100 -R 100 --timeout 10s";
@@ -177,8 +177,8 @@ fn the_last_requests_of_a_number_are_waited_for(context: &Context) {
     }
 }
 
-/// Batches for 300 ms and longer, all of which are answered after a millisecond.
-fn what_was_sent_before_it_was_due_is_not_missed(context: &Context) {
+/// Batches for 300 ms and longer, all answered after a millisecond.
+fn early_batches_are_no_outage(context: &Context) {
     let script = |sizes: &str| {
         format!(
             "local sizes, number = {sizes}, 0 function request() number = number % #sizes + 1 \
@@ -201,7 +201,7 @@ fn what_was_sent_before_it_was_due_is_not_missed(context: &Context) {
         assert_eq!((output.code, unavailable(&document).0), (0, Vec::new()), "{words} {sizes}: {output:?}");
         assert!(!output.stderr.contains("no response"), "{output:?}");
     }
-    // Nothing comes from 2.05 s to 4.05 s: seven batches are due from 2.1 s on.
+    // No response arrives from 2.05 s to 4.05 s: seven batches are due from 2.1 s on.
     let stall = "connect_us = 0.0\nlatency_us = 0.0\n[[stall]]\nfrom_s = 2.05\nfor_s = 2.0";
     for (words, due) in [("-t1 -c10", 210), ("-t2 -c20", 180)] {
         let onrush = context.onrush().words(words).words("-d6s -R 100").lua(&script("{30}"));
@@ -213,7 +213,7 @@ fn what_was_sent_before_it_was_due_is_not_missed(context: &Context) {
 }
 
 /// A signal ends the two threads at different times.
-fn no_more_requests_are_due_meanwhile_than_in_all(context: &Context) {
+fn due_requests_never_exceed_the_total(context: &Context) {
     let scenario = format!("signal_s = 3.0\n{QUICK}{}", outage(1.0, 99.0));
     let words = "-t2 -c10 -R 200 --warmup 2s -d5s";
     let (output, document) = simulated_document(context.onrush().words(words), &scenario);
@@ -222,16 +222,16 @@ fn no_more_requests_are_due_meanwhile_than_in_all(context: &Context) {
     assert!(meanwhile > 150 && meanwhile <= in_all, "{meanwhile} of {in_all}: {output:?}");
 }
 
-fn a_target_that_responds_is_available(context: &Context) {
+fn responding_targets_are_available(context: &Context) {
     for (words, scenario) in [
-        // Slow and healthy: half a second between two responses, each of which takes 300 ms.
+        // Slow but healthy: half a second between two responses, each of which takes 300 ms.
         ("-t1 -c4 -d20s -R 2", "latency_us = 300000.0"),
         ("-t2 -c4 -d20s -R 2", "latency_us = 300000.0"),
         ("-t1 -c4 -d20s -R 2", "latency_us = 10000.0\njitter_us = 590000.0"),
         ("-t1 -c4 -d20s -R 2", "latency_us = 900000.0"),
         ("-t1 -c100 -d20s -R 5", "latency_us = 10000.0\njitter_us = 3000000.0"),
         ("-t2 -c100 -d20s -R 50", "latency_us = 300000.0\njitter_us = 3000000.0"),
-        // Few requests, quickly answered, on more threads than there are requests a second.
+        // Few requests with quick responses, on more threads than requests per second.
         ("-t4 -c4 -d20s -R 2", "latency_us = 1000.0"),
         ("-t1 -c1 -d20s -R 1 --send-slice 900ms", "latency_us = 1000.0"),
         ("-t1 -c20 -d20s -R 10 --arrivals burst:20", "latency_us = 1000.0"),
@@ -240,7 +240,7 @@ fn a_target_that_responds_is_available(context: &Context) {
         // One of four backends is down.
         ("-t1 -c8 -d8s -R 500", "latency_us = 1000.0\n[[fault]]\nevery = 4\nwhat = 'reset'"),
         ("-t4 -c8 -d8s -R 500", "latency_us = 1000.0\n[[connection_fault]]\nevery = 4\nwhat = 'hang'"),
-        // It answers with errors.
+        // The target responds with errors.
         ("-t1 -c8 -d8s -R 500", "answer = \"HTTP/1.1 503 X\\r\\nContent-Length: 0\\r\\n\\r\\n\""),
         // The last request before a pause fails.
         ("-t1 -c1 --stages 1s:10,9s:0,1s:10", "latency_us = 1000.0\n[[fault]]\nevery = 10\nwhat = 'reset'"),
@@ -257,7 +257,7 @@ fn a_target_that_responds_is_available(context: &Context) {
     assert!(lines.len() == 1 && lines[0].ends_with(" % of requests"), "{lines:?}");
 }
 
-fn what_is_not_the_targets_does_not_count(context: &Context) {
+fn gaps_not_caused_by_targets_are_ignored(context: &Context) {
     let stall = "[[generator_stall]]\nfrom_s = 3.0\nfor_s = 1.0\n";
     let (_, document) = simulated_document(context.onrush().words("-t2 -c4 -R 100 -d8s"), &format!("{QUICK}{stall}"));
     assert_eq!(unavailable(&document), (vec![], 0.0));
@@ -266,13 +266,13 @@ fn what_is_not_the_targets_does_not_count(context: &Context) {
     let (spans, share) = unavailable(&document);
     assert!(spans.len() == 2 && spans[0].0 == 2.0 && spans[1] == (4.0, 5.0), "{spans:?}");
     assert!((3.0..3.02).contains(&spans[0].1) && (share - 0.25).abs() < 0.003, "{spans:?} {share}");
-    // A script lets each connection pause, although more requests are due.
+    // A script pauses each connection, although more requests are due.
     let script = "function delay() return 900 end";
     let (_, document) = simulated_document(context.onrush().words("-t1 -c1 -R 10 -d8s").lua(script), QUICK);
     assert_eq!(unavailable(&document), (vec![], 0.0));
 }
 
-fn the_sum_of_two_machines_counts_what_both_of_them_found(context: &Context) {
+fn sums_count_outages_seen_by_both_machines(context: &Context) {
     let scratch = crate::harness::Scratch::new("availability");
     let file = |name: &str, rate: u64, scenario: &str| {
         let path = scratch.path().join(name);
@@ -295,7 +295,7 @@ fn the_sum_of_two_machines_counts_what_both_of_them_found(context: &Context) {
     assert!(table.stdout.contains("37.50"), "{table:?}");
 }
 
-fn without_a_rate_nothing_is_unavailable(context: &Context) {
+fn closed_loops_have_no_unavailability(context: &Context) {
     for program in context.both() {
         let output = program.words("-d1s --fail-if unavailable>1% http://127.0.0.1:1/").run_plain();
         assert_eq!(output.code, 1, "{output:?}");

@@ -1,4 +1,4 @@
-//! The backend of a run, `-v`'s line about it, and runs where io_uring is forbidden.
+//! The backend of a run, its line in `-v`, and runs where io_uring is forbidden.
 
 use std::process::Command;
 
@@ -7,15 +7,15 @@ use onrush_engine::backend;
 use crate::harness::{Context, Scratch, Served, cases, target, url};
 
 cases! {
-    the_version_line_says_which_backend_runs_and_why;
-    forbidden_io_uring_is_replaced_unless_asked_for_by_name (Once) needs "python3", "io_uring";
-    what_the_kernel_refuses_is_not_the_servers_fault (Once) needs "python3";
-    who_asks_for_epoll_never_touches_io_uring (Once) needs "python3";
-    waiting_without_sleep_is_said_and_can_be_chosen;
-    no_request_leaves_before_its_clock_starts (Once);
+    version_lines_explain_the_backend;
+    forbidden_io_uring_falls_back_unless_requested (Once) needs "python3", "io_uring";
+    kernel_refusals_are_not_blamed_on_servers (Once) needs "python3";
+    epoll_runs_never_touch_io_uring (Once) needs "python3";
+    busy_polling_is_reported_and_selectable;
+    request_clocks_start_before_sending (Once);
 }
 
-/// Forbids itself a system call, given by its number, and becomes the program named on its command line.
+/// Forbids itself a system call, given by number, and executes the program on its command line.
 const FORBID: &str = "\
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -28,7 +28,7 @@ assert libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
 os.execv(sys.argv[3], sys.argv[3:])
 ";
 
-/// The numbers of `io_uring_setup` and `io_uring_enter`.
+/// Numbers of `io_uring_setup` and `io_uring_enter`.
 const IO_URING_SETUP: u32 = 425;
 const IO_URING_ENTER: u32 = 426;
 /// The call fails with this error, as under Docker's filter.
@@ -38,7 +38,7 @@ const fn answer(errno: u32) -> u32 {
 /// The call kills the process.
 const KILL: u32 = 0x8000_0000;
 
-/// The program under a filter for a system call.
+/// Runs the program under a filter for a system call.
 fn filtered(call: u32, action: u32, words: &[&str]) -> (String, i32) {
     let scratch = Scratch::new("forbidden");
     let script = scratch.file("forbid.py", FORBID);
@@ -49,7 +49,7 @@ fn filtered(call: u32, action: u32, words: &[&str]) -> (String, i32) {
     (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code().unwrap_or(-1))
 }
 
-fn the_version_line_says_which_backend_runs_and_why(context: &Context) {
+fn version_lines_explain_the_backend(context: &Context) {
     let output = context.onrush().words("-v -n1 -c1 --spin off").word(url(&target(), "/")).run_plain();
     let name = backend::default_name();
     assert!(output.stderr.contains(&format!("[{name}]: ")), "{output:?}");
@@ -58,7 +58,7 @@ fn the_version_line_says_which_backend_runs_and_why(context: &Context) {
     assert!(forced.stderr.contains(&format!("[{}]: asked for with --io", context.backend)), "{forced:?}");
 }
 
-fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
+fn forbidden_io_uring_falls_back_unless_requested(_: &Context) {
     let server = target();
     for call in [IO_URING_SETUP, IO_URING_ENTER] {
         let (said, code) = filtered(call, answer(1), &["-v", "-n1", "-c1", &url(&server, "/")]);
@@ -71,7 +71,7 @@ fn forbidden_io_uring_is_replaced_unless_asked_for_by_name(_: &Context) {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-fn what_the_kernel_refuses_is_not_the_servers_fault(_: &Context) {
+fn kernel_refusals_are_not_blamed_on_servers(_: &Context) {
     let server = target();
     let words = ["--io", "epoll", "-d1s", "-c1", "-t1", &url(&server, "/")];
     let (said, code) = filtered(libc::SYS_sendto as u32, answer(libc::ENOMEM as u32), &words);
@@ -79,7 +79,7 @@ fn what_the_kernel_refuses_is_not_the_servers_fault(_: &Context) {
     assert!(said.contains("× refused by this machine's kernel: out of memory (ENOMEM)"), "{said}");
 }
 
-fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {
+fn epoll_runs_never_touch_io_uring(_: &Context) {
     let server = target();
     let (said, code) = filtered(IO_URING_SETUP, KILL, &["-v", "--io", "epoll", "-n1", "-c1", &url(&server, "/")]);
     assert_eq!(code, 0, "{said}");
@@ -88,7 +88,7 @@ fn who_asks_for_epoll_never_touches_io_uring(_: &Context) {
     assert_eq!(code, -1, "the filter kills who does touch it");
 }
 
-fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
+fn busy_polling_is_reported_and_selectable(context: &Context) {
     let server = target();
     for (spin, words) in
         [("on", "busy-polling is on: asked for with --spin"), ("off", "busy-polling is off: turned off with --spin")]
@@ -100,11 +100,11 @@ fn waiting_without_sleep_is_said_and_can_be_chosen(context: &Context) {
     }
 }
 
-/// More connections than io_uring's queue of 4,096 has places: some requests are submitted before the wait.
-fn no_request_leaves_before_its_clock_starts(context: &Context) {
+/// More connections than io_uring's queue of 4,096 entries: some requests are submitted before the wait.
+fn request_clocks_start_before_sending(context: &Context) {
     let server = Served::start();
     let url = format!("http://{}/delay/150", server.address);
-    // The least latency has a column in the fork's table. Too few responses arrive for wrk's rewriting to change it.
+    // The lowest latency has a column in the fork's table. Too few responses arrive for wrk's rewriting to change it.
     let options = "--compat wrk-cmm -t1 -c4500 -n4500 --timeout 10";
     let output = context.onrush().words(options).words("--io").word(context.backend).word(url).run_plain();
     assert_eq!(output.requests(), 4500, "{output:?}");

@@ -1,4 +1,4 @@
-//! Scripts with errors, and scripts that misbehave: each ends in one clear message, or in a correct run.
+//! Scripts with errors, and misbehaving scripts: each ends in one clear message, or in a correct run.
 
 use std::fs;
 use std::io::Read;
@@ -14,31 +14,31 @@ use crate::harness::{Context, ProgramOutput, Scratch, cases, finish, signal, tar
 use crate::recorder::RecordingServer;
 
 cases! {
-    a_script_that_is_not_there_or_is_no_lua_is_fatal (Once);
-    an_error_in_any_callback_names_file_and_line (Once);
-    a_value_of_the_wrong_type_is_named (Once);
-    what_is_no_complete_request_is_refused_with_its_place (Once);
-    a_request_that_becomes_nothing_or_incomplete_ends_the_run (Once);
-    a_script_may_send_a_request_of_many_megabytes;
-    a_batch_may_change_its_size;
-    a_script_may_end_the_process_in_every_phase (Once);
-    a_signal_ends_a_script_that_never_comes_to_the_start (Once);
-    a_second_signal_ends_a_script_whose_output_nobody_reads (Once);
-    a_signal_ends_the_commands_of_a_script;
-    a_call_that_waits_holds_up_neither_the_report_nor_the_end (Once);
-    a_script_that_is_long_in_one_function_is_said_to_be (Once);
-    a_script_that_calls_itself_without_end_is_told_so (Once);
-    a_script_that_returns_something_runs (Once);
-    a_callback_that_never_returns_is_named_and_the_rest_is_reported (Once);
-    what_cannot_be_handed_to_a_thread_is_refused (Once);
-    an_old_script_that_calls_wrk_init_runs (Once);
-    a_script_that_redefines_globals_runs (Once);
+    missing_or_invalid_scripts_are_fatal (Once);
+    callback_errors_name_file_and_line (Once);
+    wrong_value_types_are_named (Once);
+    malformed_requests_are_refused_with_position (Once);
+    later_malformed_requests_end_the_run (Once);
+    scripts_can_send_multi_megabyte_requests;
+    batches_may_change_their_size;
+    scripts_can_exit_in_every_phase (Once);
+    signals_end_scripts_stuck_before_start (Once);
+    second_signals_end_scripts_with_unread_output (Once);
+    signals_end_commands_of_scripts;
+    blocking_calls_delay_neither_report_nor_exit (Once);
+    slow_script_functions_are_reported (Once);
+    endless_recursion_is_reported (Once);
+    scripts_may_return_values (Once);
+    hanging_callbacks_are_named_and_the_rest_reported (Once);
+    untransferable_values_are_refused (Once);
+    old_scripts_may_call_wrk_init (Once);
+    scripts_may_redefine_globals (Once);
 }
 
-/// Much longer than the harness lets a program run: the script ends it.
+/// Much longer than the time limit of the harness: the script ends the program.
 const UNTIL_ENDED: &str = "-d1h";
 
-fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
+fn missing_or_invalid_scripts_are_fatal(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("broken"));
     let missing = scratch.path().join("missing.lua");
     let directory = scratch.path().to_owned();
@@ -52,7 +52,7 @@ fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
     ] {
         for onrush in context.both() {
             let onrush = onrush.words("-t2 -c2").script(path).word(url(&server, "/"));
-            // A script that cannot be read ends the program before there is a backend.
+            // An unreadable script ends the program before there is a backend.
             let output = if is_read { onrush.run() } else { onrush.run_plain() };
             assert_refused(&output, &words);
             assert_eq!(output.stderr.lines().count(), 1, "said once, in one line: {output:?}");
@@ -60,7 +60,7 @@ fn a_script_that_is_not_there_or_is_no_lua_is_fatal(context: &Context) {
     }
 }
 
-fn an_error_in_any_callback_names_file_and_line(context: &Context) {
+fn callback_errors_name_file_and_line(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("errors"));
     for (callback, is_run) in [
         ("do local here = 1", false),
@@ -91,7 +91,7 @@ fn an_error_in_any_callback_names_file_and_line(context: &Context) {
     }
 }
 
-fn a_value_of_the_wrong_type_is_named(context: &Context) {
+fn wrong_value_types_are_named(context: &Context) {
     let server = target();
     for (script, words) in [
         ("function request() return {} end", "request()"),
@@ -119,7 +119,7 @@ fn a_value_of_the_wrong_type_is_named(context: &Context) {
     }
 }
 
-fn what_is_no_complete_request_is_refused_with_its_place(context: &Context) {
+fn malformed_requests_are_refused_with_position(context: &Context) {
     let server = target();
     for (script, reason) in [
         ("function request() return 'GET / HTTP/1.1\\r\\nHost: h\\r\\n' end", "incomplete request at 3:1"),
@@ -147,7 +147,7 @@ fn what_is_no_complete_request_is_refused_with_its_place(context: &Context) {
     }
 }
 
-fn a_request_that_becomes_nothing_or_incomplete_ends_the_run(context: &Context) {
+fn later_malformed_requests_end_the_run(context: &Context) {
     let server = target();
     for last in ["nil", "''", "'GET / HTTP/1.1'", "{}"] {
         let script = format!(
@@ -161,7 +161,7 @@ fn a_request_that_becomes_nothing_or_incomplete_ends_the_run(context: &Context) 
     }
 }
 
-fn a_script_may_send_a_request_of_many_megabytes(context: &Context) {
+fn scripts_can_send_multi_megabyte_requests(context: &Context) {
     let server = target();
     let script = "
         local text
@@ -173,7 +173,7 @@ fn a_script_may_send_a_request_of_many_megabytes(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
 }
 
-fn a_batch_may_change_its_size(context: &Context) {
+fn batches_may_change_their_size(context: &Context) {
     let script = "
         local n, sent, answered = 0, 0, 0
         function request()
@@ -198,7 +198,7 @@ fn a_batch_may_change_its_size(context: &Context) {
     }
 }
 
-fn a_script_may_end_the_process_in_every_phase(context: &Context) {
+fn scripts_can_exit_in_every_phase(context: &Context) {
     let server = target();
     for (script, has_begun) in [
         ("io.write('bye\\n') os.exit(7)", false),
@@ -224,7 +224,7 @@ fn a_script_may_end_the_process_in_every_phase(context: &Context) {
     }
 }
 
-fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
+fn signals_end_scripts_stuck_before_start(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("waits"));
     let begun = "io.write('begun') io.flush() while true do end";
     let waits = format!("io.write('begun') io.flush() io.open('{}', 'r+'):read()", pipe(&scratch).display());
@@ -240,7 +240,7 @@ fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
     }
 }
 
-fn a_script_that_is_long_in_one_function_is_said_to_be(context: &Context) {
+fn slow_script_functions_are_reported(context: &Context) {
     let server = target();
     let lasting = "local till = os.time() + 7 while os.time() < till do end";
     let started: Vec<_> = [
@@ -260,12 +260,12 @@ fn a_script_that_is_long_in_one_function_is_said_to_be(context: &Context) {
     }
 }
 
-fn a_signal_ends_the_commands_of_a_script(context: &Context) {
+fn signals_end_commands_of_scripts(context: &Context) {
     let server = target();
     for call in ["os.execute(C)", "io.popen(C):read('*a')", "io.popen(C):close()"] {
         for (name, code) in [("init", 130), ("request", 0), ("response", 0)] {
             for onrush in context.both() {
-                // A number of seconds that no other command has.
+                // A number of seconds that no other command uses.
                 let seconds = format!("60.{}", server.address().port());
                 let script = format!(
                     "C = 'sleep {seconds}; true'
@@ -274,10 +274,10 @@ fn a_signal_ends_the_commands_of_a_script(context: &Context) {
                 );
                 let began = Instant::now();
                 let child = onrush.words("-t2 -c2 -d60s").lua(&script).word(url(&server, "/")).spawn();
-                // A program that a shell is about to start may miss the signal.
+                // A program about to be started by a shell may miss the signal.
                 wait_until(|| processes(&["sleep", &seconds]) == if name == "init" { 1 } else { 2 });
                 signal(&child, Signal::INT);
-                // Its commands have its standard output, too, which ends with the last of them.
+                // The commands of the script share its standard output, which ends with the last of them.
                 let output = finish(child);
                 assert_eq!(output.code, code, "{call} in {name}: {output:?}");
                 assert_eq!(output.stdout.contains("Requests/sec"), code == 0, "{call} in {name}: {output:?}");
@@ -288,7 +288,7 @@ fn a_signal_ends_the_commands_of_a_script(context: &Context) {
     }
 }
 
-fn a_call_that_waits_holds_up_neither_the_report_nor_the_end(context: &Context) {
+fn blocking_calls_delay_neither_report_nor_exit(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("waits"));
     let pipe = pipe(&scratch);
     for call in [
@@ -316,30 +316,30 @@ fn a_call_that_waits_holds_up_neither_the_report_nor_the_end(context: &Context) 
     }
 }
 
-/// A named pipe from which nothing comes.
+/// A named pipe without a writer.
 fn pipe(scratch: &Scratch) -> PathBuf {
     let path = scratch.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().expect("it is installed").success());
     path
 }
 
-/// How many processes have this command line.
+/// Number of processes with this command line.
 fn processes(words: &[&str]) -> usize {
     let wanted: String = words.iter().map(|word| format!("{word}\0")).collect();
     let all = fs::read_dir("/proc").expect("there is /proc").flatten();
     all.filter(|entry| fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == wanted.as_bytes())).count()
 }
 
-fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
+fn second_signals_end_scripts_with_unread_output(context: &Context) {
     let server = target();
     for onrush in context.both() {
         let script = "while true do print('x') end";
         let mut child = onrush.words("-t1 -c1 -n1").lua(script).word(url(&server, "/")).spawn();
-        // The first one waits for a reader of its output, for which the pipe has no more room.
+        // The first signal waits for a reader of the output, for which the pipe has no more room.
         let printed = child.stdout.take().expect("it is a pipe");
         wait_until(|| ioctl_fionread(&printed).is_ok_and(|bytes| bytes >= 60_000));
         signal(&child, Signal::INT);
-        // Until the first one has been noticed, a second one counts as the first.
+        // Until the first signal has been handled, a second one counts as the first.
         wait_until(|| {
             thread::sleep(Duration::from_millis(100));
             signal(&child, Signal::INT);
@@ -349,9 +349,9 @@ fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
     }
 }
 
-fn a_script_that_calls_itself_without_end_is_told_so(context: &Context) {
+fn endless_recursion_is_reported(context: &Context) {
     let server = target();
-    // In and out of coroutines, which have their own Lua stacks, and through a function that needs much of the C stack.
+    // In and out of coroutines, which have separate Lua stacks, and through a function that needs much of the C stack.
     let recursion = "\
         local depth = 0
         local function deep()
@@ -370,7 +370,7 @@ fn a_script_that_calls_itself_without_end_is_told_so(context: &Context) {
     }
 }
 
-fn a_script_that_returns_something_runs(context: &Context) {
+fn scripts_may_return_values(context: &Context) {
     let server = target();
     for onrush in context.both() {
         let output = onrush.words("-t2 -c2 -n4").lua("return { encode = print }, 5").word(url(&server, "/")).run();
@@ -379,7 +379,7 @@ fn a_script_that_returns_something_runs(context: &Context) {
     }
 }
 
-fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Context) {
+fn hanging_callbacks_are_named_and_the_rest_reported(context: &Context) {
     let server = target();
     for (callback, onrush) in [
         ("request", context.onrush().words("-d500ms")),
@@ -416,7 +416,7 @@ fn a_callback_that_never_returns_is_named_and_the_rest_is_reported(context: &Con
     assert!(output.stderr.contains("response()"), "{output:?}");
 }
 
-fn what_cannot_be_handed_to_a_thread_is_refused(context: &Context) {
+fn untransferable_values_are_refused(context: &Context) {
     let server = target();
     for (value, words) in [
         ("print", "cannot transfer 'function'"),
@@ -446,7 +446,7 @@ fn what_cannot_be_handed_to_a_thread_is_refused(context: &Context) {
     }
 }
 
-fn an_old_script_that_calls_wrk_init_runs(context: &Context) {
+fn old_scripts_may_call_wrk_init(context: &Context) {
     for onrush in context.both() {
         let recorder = RecordingServer::start("127.0.0.1");
         let script = "function init(args) wrk.init(args) wrk.path = '/late' end";
@@ -456,7 +456,7 @@ fn an_old_script_that_calls_wrk_init_runs(context: &Context) {
     }
 }
 
-fn a_script_that_redefines_globals_runs(context: &Context) {
+fn scripts_may_redefine_globals(context: &Context) {
     let server = target();
     let script = "
         for _, name in ipairs({ 'error', 'next', 'pairs', 'select', 'setmetatable', 'tonumber', 'type', 'xpcall' }) do
@@ -472,7 +472,7 @@ fn a_script_that_redefines_globals_runs(context: &Context) {
     }
 }
 
-/// Expects exit code 1, a report if the run has begun, and a message with all of these words.
+/// Expects exit code 1, a report if the run has started, and a message with all of these words.
 #[track_caller]
 fn assert_refused(output: &ProgramOutput, words: &[&str]) {
     assert_eq!(output.code, 1, "{output:?}");

@@ -7,18 +7,18 @@ use crate::servers::{LoggingServer, assert_no_errors};
 use crate::simulation::simulated_document;
 
 cases! {
-    nginx_passes_the_checks_that_hold needs "nginx";
-    what_fails_is_counted_named_and_shown;
-    a_list_of_statuses_defines_success;
+    nginx_passes_valid_checks needs "nginx";
+    failed_checks_are_counted_named_and_shown;
+    status_lists_define_success;
     checks_work_with_http2_rates_and_warm_ups;
-    a_large_body_is_searched_to_its_end;
-    one_request_says_whether_the_checks_hold (Once);
-    a_script_works_beside_checks (Once);
-    a_rate_of_unsuccessful_responses_is_not_kept_up_with (Once);
-    what_is_wrong_with_a_check_is_said_before_anything_is_sent (Once);
+    large_bodies_are_searched_completely;
+    once_reports_check_results (Once);
+    scripts_work_with_checks (Once);
+    unsuccessful_responses_do_not_sustain_a_rate (Once);
+    faulty_checks_are_refused_before_sending (Once);
 }
 
-fn nginx_passes_the_checks_that_hold(context: &Context) {
+fn nginx_passes_valid_checks(context: &Context) {
     let nginx = LoggingServer::nginx(1_000);
     let words = "-t1 -c4 -n200 --expect-status 200 --expect-header server --expect-body World";
     let onrush = context.onrush().words(words).word("--expect-header").word("content-length: 13");
@@ -27,7 +27,7 @@ fn nginx_passes_the_checks_that_hold(context: &Context) {
     assert_eq!((output.line("Failed checks"), nginx.log().len()), (None, 200), "{output:?}");
 }
 
-fn what_fails_is_counted_named_and_shown(context: &Context) {
+fn failed_checks_are_counted_named_and_shown(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("checks"));
     let [result, rows] = ["result.json", "rows.csv"].map(|name| scratch.path().join(name));
     let onrush = context.onrush().words("-t1 -c2 -n50 --body hello --expect-body hell --expect-body heaven -o");
@@ -50,7 +50,7 @@ fn what_fails_is_counted_named_and_shown(context: &Context) {
     assert_eq!(failed.sum::<u64>(), 50);
 }
 
-fn a_list_of_statuses_defines_success(context: &Context) {
+fn status_lists_define_success(context: &Context) {
     let server = target();
     let gate = |list: &str, path: &str| {
         let onrush = context.onrush().words("-t1 -c2 -n50 --fail-if errors>0 --expect-status").word(list);
@@ -71,7 +71,7 @@ fn checks_work_with_http2_rates_and_warm_ups(context: &Context) {
             let onrush = context.onrush().words("-t1 -c2 -n60 --body hello --expect-status 2xx").words(words);
             let onrush = onrush.words("--expect-header Content-Length --expect-body").word(text);
             let output = onrush.word(url(&server, "/echo")).run();
-            // Requests of a warm-up may be in flight when measuring begins.
+            // Requests of a warm-up may be in flight when the measurement starts.
             let more = output.line("1 more").map_or(0, |_| 1) + output.line("2 more").map_or(0, |_| 2);
             let line = (!is_there).then(|| format!("Failed checks: {}", output.requests() + more));
             assert!(output.requests() >= 60, "{words}: {output:?}");
@@ -80,7 +80,7 @@ fn checks_work_with_http2_rates_and_warm_ups(context: &Context) {
     }
 }
 
-fn a_large_body_is_searched_to_its_end(context: &Context) {
+fn large_bodies_are_searched_completely(context: &Context) {
     let server = target();
     let (scratch, mut body) = (Scratch::new("checks"), vec![b'x'; 900_000]);
     body.extend(b"the end");
@@ -95,7 +95,7 @@ fn a_large_body_is_searched_to_its_end(context: &Context) {
     }
 }
 
-fn one_request_says_whether_the_checks_hold(context: &Context) {
+fn once_reports_check_results(context: &Context) {
     let server = target();
     let once = |words: &str| {
         context.onrush().words("--once --body hello --expect-status 200").words(words).word(url(&server, "/echo")).run()
@@ -107,7 +107,7 @@ fn one_request_says_whether_the_checks_hold(context: &Context) {
     assert!(output.stdout.ends_with(line), "{output:?}");
 }
 
-fn a_script_works_beside_checks(context: &Context) {
+fn scripts_work_with_checks(context: &Context) {
     let server = target();
     let script = "local seen = 0\nfunction response(status, headers, body) if body == 'hello' then seen = seen + 1 end end\n\
                   function request() return wrk.format('POST', '/echo', {}, 'hello') end";
@@ -116,7 +116,7 @@ fn a_script_works_beside_checks(context: &Context) {
     assert_eq!((output.line("Failed checks"), output.requests()), (Some("Failed checks: 20"), 20), "{output:?}");
 }
 
-fn a_rate_of_unsuccessful_responses_is_not_kept_up_with(context: &Context) {
+fn unsuccessful_responses_do_not_sustain_a_rate(context: &Context) {
     for (words, verdict) in [
         ("--expect-body World --expect-status 200,204", "schedule"),
         ("--expect-status 204", "100 % of the responses were 200"),
@@ -127,7 +127,7 @@ fn a_rate_of_unsuccessful_responses_is_not_kept_up_with(context: &Context) {
     }
 }
 
-fn what_is_wrong_with_a_check_is_said_before_anything_is_sent(context: &Context) {
+fn faulty_checks_are_refused_before_sending(context: &Context) {
     for (option, value, reason) in [
         ("--expect-status", "99", "\"99\" is no status, range or class of statuses; write for instance 200, 2xx or"),
         ("--expect-status", "2x", "\"2x\" is no status, range or class of statuses"),

@@ -13,28 +13,28 @@ use crate::tls_peers::{Authority, TlsServer};
 use crate::tls_processes::Process;
 
 cases! {
-    nginx_closes_connections_that_have_had_their_requests needs "nginx";
-    python_closes_earlier_or_when_it_is_asked (Once) needs "python3";
-    a_tls_server_closes_the_transport_too;
-    a_tls_server_that_waits_for_our_farewell_closes_first (Once) needs "python3";
-    only_the_last_request_of_a_connection_says_so;
-    a_server_that_does_not_close_is_counted;
-    a_server_that_does_not_close_costs_a_second_each_time (Once);
-    the_server_keeps_the_ports needs "unshare -rn true", "ip -V";
-    a_scripts_requests_are_told_apart_by_number_only (Once);
-    a_script_that_sends_more_at_once_is_refused (Once);
-    limits_that_contradict_are_refused (Once);
-    a_timeout_between_requests_is_an_idle_close;
-    a_timeout_that_crosses_a_request_costs_none;
+    nginx_closes_connections_after_their_requests needs "nginx";
+    python_closes_early_or_on_request (Once) needs "python3";
+    tls_servers_close_the_transport;
+    tls_servers_awaiting_close_notify_close_first (Once) needs "python3";
+    only_last_requests_announce_closing;
+    servers_not_closing_are_counted;
+    servers_not_closing_cost_a_second_each (Once);
+    servers_keep_the_ports needs "unshare -rn true", "ip -V";
+    script_requests_differ_only_by_number (Once);
+    oversized_script_batches_are_refused (Once);
+    contradictory_limits_are_refused (Once);
+    timeouts_between_requests_are_idle_closes;
+    crossing_timeouts_lose_no_request;
 }
 
-/// Runs it with a result file; returns its output and the file's section about connections.
+/// Runs the program with a result file, and returns the output and the connections section of the file.
 fn run(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     let (output, result) = run_whole(onrush);
     (output, result["connections"].clone())
 }
 
-/// As above, with all of the file.
+/// Like [`run`], with the whole file.
 fn run_whole(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     let scratch = Scratch::new("closing-result");
     let path = scratch.path().join("result.json");
@@ -47,15 +47,15 @@ fn number(connections: &serde_json::Value, name: &str) -> u64 {
     connections[name].as_u64().unwrap_or_else(|| panic!("no {name} in {connections}"))
 }
 
-fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
+fn nginx_closes_connections_after_their_requests(context: &Context) {
     for onrush in context.both() {
         let nginx = LoggingServer::nginx(1000);
         let onrush = onrush.words("-t2 -c4 -n200 --requests-per-connection 7").word(nginx.url("/hello"));
         let (output, connections) = run(onrush);
         assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
         assert_no_errors(&output);
-        // Each thread has 100 requests, and needs 15 connections for them; its two slots share these, and may open one
-        // more each.
+        // Each thread has 100 requests, and needs 15 connections for them. Its two slots share these, and may open one
+        // additional connection each.
         assert!((30..=36).contains(&number(&connections, "opened")), "{connections}");
         assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
         assert_eq!(nginx.log().len(), 200);
@@ -70,7 +70,7 @@ fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
     assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
 }
 
-fn python_closes_earlier_or_when_it_is_asked(context: &Context) {
+fn python_closes_early_or_on_request(context: &Context) {
     for (protocol, opened) in [("HTTP/1.0", 60), ("HTTP/1.1", 12)] {
         let python = LoggingServer::python(protocol);
         let onrush = context.onrush().words("-t1 -c1 -n60 --requests-per-connection 5").word(python.url("/file.bin"));
@@ -83,7 +83,7 @@ fn python_closes_earlier_or_when_it_is_asked(context: &Context) {
     }
 }
 
-fn a_tls_server_closes_the_transport_too(context: &Context) {
+fn tls_servers_close_the_transport(context: &Context) {
     let (authority, scratch) = (Authority::new(), Scratch::new("closing"));
     let ca = scratch.file("ca.pem", authority.certificate());
     let server = TlsServer::new(&authority.issue(&["127.0.0.1"], |_| {}));
@@ -99,7 +99,7 @@ fn a_tls_server_closes_the_transport_too(context: &Context) {
     }
 }
 
-fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
+fn tls_servers_awaiting_close_notify_close_first(context: &Context) {
     let authority = Authority::new();
     let client = authority.issue(&["client.example"], |_| {});
     let python = Process::python(&authority.issue(&["127.0.0.1"], |_| {}), &authority.certificate());
@@ -109,16 +109,16 @@ fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
         let (output, connections) = run(onrush.words("--cert").word(&identity).word(python.url()));
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
-        // The two slots share the requests: each may have opened a connection when none was left.
+        // The two slots share the requests: each may have opened a connection after the last request.
         assert!((20..=22).contains(&number(&connections, "opened")), "TLS {version}: {connections}");
         assert_eq!(number(&connections, "closed_first"), 0, "TLS {version}: {connections}");
     }
 }
 
-/// The requests of each connection, as heads.
+/// Request heads of each connection.
 type RequestHeads = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// A server that records received requests, and closes when asked to, if it obeys.
+/// A server that records received requests. `listens`: closes on request.
 fn listening(listens: bool) -> (SocketAddr, RequestHeads) {
     let heard = RequestHeads::default();
     let kept = Arc::clone(&heard);
@@ -147,7 +147,7 @@ fn says_so(head: &str) -> bool {
     head.contains("\r\nConnection: close\r\n")
 }
 
-/// How many requests each connection had, the largest number first. Only the last request of each says so.
+/// Number of requests of each connection, descending. Only the last request of each may announce the close.
 fn counts(heard: &RequestHeads, most: usize) -> Vec<usize> {
     let heard = heard.lock().expect("no thread panics with the lock");
     for heads in heard.iter() {
@@ -160,7 +160,7 @@ fn counts(heard: &RequestHeads, most: usize) -> Vec<usize> {
     counts
 }
 
-fn only_the_last_request_of_a_connection_says_so(context: &Context) {
+fn only_last_requests_announce_closing(context: &Context) {
     for onrush in context.both() {
         let (address, heard) = listening(true);
         let onrush = onrush.words("-t1 -c1 -n23 --requests-per-connection 5").word(format!("http://{address}/"));
@@ -170,7 +170,7 @@ fn only_the_last_request_of_a_connection_says_so(context: &Context) {
         assert_eq!(counts(&heard, 5), [5, 5, 5, 5, 3]);
         assert_eq!(number(&connections, "closed_first"), 0, "the answers do not say that they are the last");
     }
-    // Settings of other options stay.
+    // Settings of other options are kept.
     let (address, heard) = listening(true);
     let onrush = context.onrush().words("-X GET -H A:b -c1 -n2 --requests-per-connection 2");
     run(onrush.word(format!("http://{address}/")));
@@ -179,22 +179,22 @@ fn only_the_last_request_of_a_connection_says_so(context: &Context) {
     assert_eq!(heads, [format!("{expected}\r\n"), format!("{expected}Connection: close\r\n\r\n")]);
 }
 
-fn a_server_that_does_not_close_is_counted(context: &Context) {
+fn servers_not_closing_are_counted(context: &Context) {
     let (address, heard) = listening(false);
     let onrush = context.onrush().words("-t1 -c2 -n16 --requests-per-connection 4").word(format!("http://{address}/"));
     let (output, connections) = run(onrush);
     assert_eq!((output.code, output.requests()), (0, 16), "{output:?}");
     assert_no_errors(&output);
-    // Each of the first two is closed after a second.
+    // Each of the first two connections is closed after a second.
     assert!(output.elapsed_ms() >= 1_000.0, "{output:?}");
     assert!(number(&connections, "closed_first") >= 2, "{connections}");
     assert_eq!(counts(&heard, 4), [4; 4]);
-    // Without a limit there is nothing to count.
+    // Without a limit, there is nothing to count.
     let (_, connections) = run(context.onrush().words("-c1 -n4").word(format!("http://{address}/")));
     assert!(connections.get("closed_first").is_none(), "{connections}");
 }
 
-fn a_server_that_does_not_close_costs_a_second_each_time(context: &Context) {
+fn servers_not_closing_cost_a_second_each(context: &Context) {
     let onrush = context.onrush().words("-t1 -c2 -d2900ms --requests-per-connection 4");
     let (output, document) = simulated_document(onrush, "connect_us = 0.0");
     assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
@@ -204,8 +204,8 @@ fn a_server_that_does_not_close_costs_a_second_each_time(context: &Context) {
     assert_eq!(output.latency_us().max, 1_000.0, "that second is in no latency");
 }
 
-/// In a separate network every connection in TIME_WAIT is ours, and the server closed each of them first.
-fn the_server_keeps_the_ports(context: &Context) {
+/// In a separate network, every connection in TIME_WAIT is ours, and the server closed each one first.
+fn servers_keep_the_ports(context: &Context) {
     const SCRIPT: &str = "ip link set lo up; $0 serve --addr 127.0.0.1:8080 >/dev/null & \
                           until grep -q ':1F90 .* 0A ' /proc/net/tcp; do sleep 0.02; done; \
                           $0 -t1 -c4 -n400 \"$@\" http://127.0.0.1:8080/; kill $!; cat /proc/net/tcp";
@@ -222,8 +222,8 @@ fn the_server_keeps_the_ports(context: &Context) {
     assert!(server.len() > 60 && client.len() <= 4, "those open at the end may be closed by us: {output}");
 }
 
-fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
-    // The script's `Connection` header is replaced in the last request only.
+fn script_requests_differ_only_by_number(context: &Context) {
+    // The script's `Connection` header is replaced only in the last request.
     let (address, heard) = listening(true);
     let script = "wrk.headers.connection = 'keep-alive'\n\
                   function request() return wrk.format('GET', '/1') .. wrk.format('GET', '/2') .. wrk.format('GET', '/3') end";
@@ -236,7 +236,7 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
     let heads = heard.lock().expect("no thread panics with the lock").concat();
     let kept = heads.iter().filter(|head| head.contains("\r\nconnection: keep-alive\r\n")).count();
     assert_eq!(kept, 22);
-    // A request that never changes closes likewise.
+    // A constant request closes in the same way.
     let (address, heard) = listening(true);
     let onrush = context.onrush().lua("wrk.body = 'x'").words("-t1 -c1 -n7 --requests-per-connection 3");
     let (output, _) = run(onrush.word(format!("http://{address}/")));
@@ -244,7 +244,7 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
     assert!(counts(&heard, 3).starts_with(&[3]), "{output:?}");
 }
 
-fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
+fn oversized_script_batches_are_refused(context: &Context) {
     let (address, heard) = listening(true);
     let script = "function request() return wrk.format():rep(3) end";
     for (option, expected) in [
@@ -266,7 +266,7 @@ fn a_script_that_sends_more_at_once_is_refused(context: &Context) {
     assert_eq!(counts(&heard, 1), [1, 1, 1]);
 }
 
-fn limits_that_contradict_are_refused(context: &Context) {
+fn contradictory_limits_are_refused(context: &Context) {
     for (words, expected) in [
         ("--requests-per-connection 0", "--requests-per-connection \"0\": must be at least 1"),
         ("--requests-per-connection x", "--requests-per-connection \"x\": not a number; try 100 or 10k"),
@@ -291,11 +291,11 @@ fn limits_that_contradict_are_refused(context: &Context) {
 const HI: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nConnection: close\r\n\r\nslow";
 
-/// A server like HAProxy, Node and Jetty: it says 408 before it closes a connection that was idle for 20 ms.
-fn a_timeout_between_requests_is_an_idle_close(context: &Context) {
+/// A server like HAProxy, Node and Jetty: sends 408 before it closes a connection idle for 20 ms.
+fn timeouts_between_requests_are_idle_closes(context: &Context) {
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
-        // The clock of a connection begins with its first response: a 408 that crosses its first request is the
+        // The clock of a connection starts with its first response: a 408 that crosses its first request is the
         // response.
         while read_head(&mut stream).is_ok() {
             stream.get_mut().write_all(HI)?;
@@ -313,7 +313,7 @@ fn a_timeout_between_requests_is_an_idle_close(context: &Context) {
 }
 
 /// The server's clock runs out while the third request of each connection is on its way.
-fn a_timeout_that_crosses_a_request_costs_none(context: &Context) {
+fn crossing_timeouts_lose_no_request(context: &Context) {
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
         for response in [HI, HI, TIMEOUT] {
@@ -330,7 +330,7 @@ fn a_timeout_that_crosses_a_request_costs_none(context: &Context) {
     assert_eq!(number(&result["connections"], "idle_closed"), 4, "{result}");
     output
         .note("the server closed connections between requests, or answered a request with 408 and closed, 4 times; onrush reconnected, and sent 4 requests again");
-    // To wrk it is a response.
+    // For wrk, the 408 is a response.
     let (output, result) =
         run_whole(context.onrush().compat().words("-t1").words(&words.replace(" --fail-if errors>0", "")));
     assert_eq!((output.requests(), &result["status"]["408"]), (10, &3.into()), "{output:?}");

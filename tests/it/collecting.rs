@@ -1,5 +1,5 @@
-//! `onrush kubernetes --collect` on output of `kubectl`, even hostile output. The real one is tried in `make
-//! check-kubernetes`.
+//! `onrush kubernetes --collect` on output of `kubectl`, even hostile output. `make check-kubernetes` tests the real
+//! one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use crate::harness::{Context, ProgramOutput, Scratch, cases};
 
 cases! {
-    only_lines_with_the_mark_of_the_run_name_results_and_its_code (Once);
-    a_log_that_cannot_be_read_or_shown_is_no_success (Once);
-    a_log_without_its_beginning_is_no_success (Once);
+    only_marked_lines_name_results_and_code (Once);
+    unreadable_logs_are_no_success (Once);
+    truncated_logs_are_no_success (Once);
 }
 
-/// A `kubectl` that prints files beside it; `LOG` in them is the beginning of marked lines.
+/// A `kubectl` that prints files in its directory. `LOG` in them stands for the prefix of marked lines.
 struct Cluster {
     scratch: Scratch,
     into: PathBuf,
@@ -60,14 +60,14 @@ fn with_path(cluster: &Cluster) -> String {
     format!("{}:{}", cluster.scratch.path().display(), std::env::var("PATH").unwrap_or_default())
 }
 
-/// A result of three bytes, `{}` and a line end, as it is in a log.
+/// A result of three bytes, `{}` and a line end, as contained in a log.
 const RESULT: &str = "file 1 ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356 NAME
 LOG piece H4sIAAAAAAAAA6uu5QIABrCh3QMAAAA=
 ";
 
-fn only_lines_with_the_mark_of_the_run_name_results_and_its_code(context: &Context) {
+fn only_marked_lines_name_results_and_code(context: &Context) {
     let result = |name: &str| format!("LOG {}", RESULT.replace("NAME", name));
-    // A target's answer gets into the error of a script, with any line ends.
+    // A target's response may appear in the error of a script, with any line ends.
     let forged = result("forged.json").replace("LOG", "onrush-kubernetes") + "onrush-kubernetes exit 0 0\n";
     let guessed = result("guessed.json").replace("LOG", "onrush-kubernetes 0000") + "onrush-kubernetes: exit 0 0\n";
     let log = format!("script.lua:1: {forged}{guessed}{}LOG exit 3 1\n", result("run.json"));
@@ -75,11 +75,11 @@ fn only_lines_with_the_mark_of_the_run_name_results_and_its_code(context: &Conte
     let output = cluster.collect(context, Stdio::piped());
     assert_eq!((output.code, cluster.results()), (3, vec!["run.json".to_owned()]), "{output:?}");
     assert_eq!(fs::read(cluster.into.join("run.json")).unwrap(), b"{}\n");
-    // For people, they are lines as others.
+    // For people, they are ordinary lines.
     assert!(output.stdout.contains("script.lua:1: onrush-kubernetes file 1 ca3d"), "{output:?}");
 }
 
-fn a_log_that_cannot_be_read_or_shown_is_no_success(context: &Context) {
+fn unreadable_logs_are_no_success(context: &Context) {
     let cluster = Cluster::new("collect-refused", "one line\n");
     cluster.scratch.file("refusal", "Error: pods \"pod\" is forbidden: no \x1b[31mpods/log\n");
     let output = cluster.collect(context, Stdio::piped());
@@ -93,7 +93,7 @@ fn a_log_that_cannot_be_read_or_shown_is_no_success(context: &Context) {
     assert!(output.stderr.contains("cannot write the log to standard output: No space left"), "{output:?}");
 }
 
-fn a_log_without_its_beginning_is_no_success(context: &Context) {
+fn truncated_logs_are_no_success(context: &Context) {
     let whole =
         format!("LOG {}LOG {}LOG exit 0 2\n", RESULT.replace("NAME", "a.json"), RESULT.replace("NAME", "b.json"));
     let lines: Vec<&str> = whole.lines().collect();

@@ -9,18 +9,18 @@ use crate::harness::{Context, ProgramOutput, Scratch, cases};
 use crate::simulation::simulate;
 
 cases! {
-    the_rounds_of_an_experiment_are_compared (Once);
-    a_slower_target_fails_where_it_may_not_be_slower (Once);
-    single_results_and_texts_have_a_difference_and_no_verdict (Once);
+    experiment_rounds_are_compared (Once);
+    slower_targets_fail_under_limits (Once);
+    single_results_differ_without_a_verdict (Once);
     error_pages_are_not_faster (Once);
-    what_cannot_be_compared_is_named_and_exits_with_1 (Once);
+    incomparable_results_are_named_with_code_1 (Once);
 }
 
-/// A simulated target, and one that is ten times as slow.
+/// A simulated target, and one ten times as slow.
 const FAST: &str = "latency_us = 5000.0\njitter_us = 500.0\n";
 const SLOW: &str = "latency_us = 50000.0\njitter_us = 5000.0\n";
 
-/// Measures both in turns; returns the folder.
+/// Measures both in turn, and returns the folder.
 fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
     let [fast, slow] = [("fast.toml", FAST), ("slow.toml", SLOW)].map(|(name, text)| scratch.file(name, text));
     let levels = format!(
@@ -41,7 +41,7 @@ fn compared(context: &Context, words: &str, paths: &[&Path]) -> ProgramOutput {
     paths.iter().fold(command, |command, path| command.word(path)).run_plain()
 }
 
-/// Measures a simulated target once; returns the result, which has the text beside it.
+/// Measures a simulated target once. Returns the result, which has the text beside it.
 fn single(context: &Context, scratch: &Scratch, (name, words, scenario): (&str, &str, &str)) -> PathBuf {
     let path = scratch.path().join(name);
     let output = simulate(context.onrush().words(words).word("-o").word(&path), scenario);
@@ -50,7 +50,7 @@ fn single(context: &Context, scratch: &Scratch, (name, words, scenario): (&str, 
     path
 }
 
-fn the_rounds_of_an_experiment_are_compared(context: &Context) {
+fn experiment_rounds_are_compared(context: &Context) {
     let scratch = Scratch::new("compared");
     let folder = experiment(context, &scratch);
     let output = compared(context, "", &[&folder]);
@@ -58,7 +58,7 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     assert_eq!(output.line("A = "), Some("A = fast, B = slow: 6 rounds of \"speed\", interleaved"), "{output:?}");
     assert_eq!(output.line("B is "), Some("B is 90 % slower (95 %: 89 … 91 %)"), "{output:?}");
     assert!(output.line("p50 ").is_some() && output.line("rank test").is_some(), "{output:?}");
-    // Its sides can be named, and exchanged.
+    // The sides can be named and exchanged.
     let [a, b] = ["fast", "slow"].map(|label| format!("{}:{label}", folder.display()));
     let output = compared(context, "--format json", &[Path::new(&b), Path::new(&a)]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -72,7 +72,7 @@ fn the_rounds_of_an_experiment_are_compared(context: &Context) {
     assert!(validator.is_valid(&document), "{document:#}");
 }
 
-fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
+fn slower_targets_fail_under_limits(context: &Context) {
     let scratch = Scratch::new("worse");
     let folder = experiment(context, &scratch);
     let output = compared(context, "--fail-if-worse 10 --fail-if-worse p50:100000", &[&folder]);
@@ -80,7 +80,7 @@ fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     output.note("requests/s of B is worse by more than 10 %");
     assert!(!output.stderr.contains("p50 of B is worse"), "{output:?}");
     assert_eq!(compared(context, "--fail-if-worse 99.9", &[&folder]).code, 0);
-    // The figure is known to be worse by one limit, and not known to be kept within another.
+    // The figure is known to be worse by one limit, and not known to be within another.
     let output = compared(context, "--fail-if-worse p99:5 --fail-if-worse 10 --fail-if-worse p99:5", &[&folder]);
     assert_eq!(output.code, 3, "{output:?}");
     let output = compared(context, "--fail-if-worse 99.9 --fail-if-worse p99:5", &[&folder]);
@@ -88,7 +88,7 @@ fn a_slower_target_fails_where_it_may_not_be_slower(context: &Context) {
     output.note("cannot tell whether p99 is worse by more than 5.0 %");
 }
 
-fn single_results_and_texts_have_a_difference_and_no_verdict(context: &Context) {
+fn single_results_differ_without_a_verdict(context: &Context) {
     let scratch = Scratch::new("single");
     let [a, b] = [("a.json", "-n 40 -t1 -c2", FAST), ("b.json.gz", "-n 40 -t1 -c2", SLOW)]
         .map(|run| single(context, &scratch, run));
@@ -120,7 +120,7 @@ fn error_pages_are_not_faster(context: &Context) {
     assert!(!output.stdout.contains("faster"), "{output:?}");
 }
 
-fn what_cannot_be_compared_is_named_and_exits_with_1(context: &Context) {
+fn incomparable_results_are_named_with_code_1(context: &Context) {
     let scratch = Scratch::new("uncompared");
     let [a, b] = [("a.json", "-n 50 -t1 -c2", FAST), ("b.json", "-n 50 -t2 -c4", FAST)]
         .map(|run| single(context, &scratch, run));
@@ -143,7 +143,7 @@ fn what_cannot_be_compared_is_named_and_exits_with_1(context: &Context) {
     assert_eq!(compared(context, "--force", &[&a, &b]).code, 0);
     assert_eq!(compared(context, "", &[&a, &a]).code, 1);
 
-    // Without arguments, the files here are named: neither the sum nor a damaged one.
+    // Without arguments, the files in this folder are named, except the sum and a damaged one.
     let unnamed = |folder: &Path| {
         let output = context
             .onrush()

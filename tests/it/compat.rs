@@ -1,4 +1,4 @@
-//! Called as wrk, onrush meets the expectations of wrk's users, except for useless ones: each test has a command line
+//! Called as wrk, onrush meets the expectations of wrk's users, except for useless ones. Each test has a command line
 //! of wrk, the behaviour of the server, and the expected output.
 
 use rustix::process::Signal;
@@ -11,33 +11,33 @@ use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
 cases! {
-    a_plain_run_prints_the_eight_lines_and_nothing_else;
-    a_link_and_an_option_make_it_wrk_too (Once);
-    latency_adds_four_percentiles_by_any_of_its_spellings (Once);
-    the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
-    a_server_of_exactly_20_ms_is_measured_exactly (Once);
-    without_a_url_there_is_the_usage_and_exit_code_1 (Once);
-    the_version_comes_first_and_the_rest_goes_on;
-    a_bad_url_is_named_and_the_usage_follows (Once);
-    an_underscore_in_a_host_is_no_mistake (Once);
+    plain_runs_print_exactly_eight_lines;
+    links_and_options_select_wrk_mode (Once);
+    every_latency_option_adds_four_percentiles (Once);
+    tables_show_delay_and_thread_rate;
+    exact_delays_are_measured_exactly (Once);
+    missing_urls_print_usage_with_code_1 (Once);
+    versions_are_printed_before_the_run;
+    bad_urls_are_named_above_the_usage (Once);
+    hosts_may_contain_underscores (Once);
     fewer_connections_than_threads_are_refused (Once);
     numbers_that_wrk_refuses_are_refused_with_a_reason (Once);
-    misused_options_get_the_words_of_getopt (Once);
-    the_first_word_ends_the_options_where_posix_is_asked_for (Once);
-    what_is_refused_opens_no_connection (Once);
-    durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure (Once);
-    nobody_there_is_said_in_wrks_words_and_nothing_else_is (Once);
-    statuses_from_400_are_counted_and_302_is_not;
-    a_late_answer_is_a_request_and_a_timeout_but_no_latency (Once);
-    an_announced_close_is_no_error;
-    http_1_0_closes_unless_it_says_otherwise;
-    an_unannounced_close_is_a_read_error_for_each_answer;
-    resets_and_garbage_are_read_errors_at_a_bearable_rate;
-    a_body_that_ends_with_the_connection_is_no_error;
-    bytes_of_chunked_answers_count_with_their_framing;
-    the_users_headers_and_the_urls_parts_are_sent;
-    too_few_descriptors_cost_connections_but_not_the_run (Once);
-    exactly_one_connection_more_looks_whether_somebody_is_there;
+    misused_options_print_getopt_messages (Once);
+    posix_mode_ends_options_at_first_word (Once);
+    refused_command_lines_open_no_connection (Once);
+    durations_round_like_wrk_and_interrupts_succeed (Once);
+    unreachable_targets_print_wrks_message_only (Once);
+    statuses_from_400_count_but_302_does_not;
+    late_responses_count_without_latency (Once);
+    announced_closes_are_no_error;
+    http_1_0_closes_by_default;
+    unannounced_closes_are_read_errors;
+    resets_and_garbage_are_bounded_read_errors;
+    bodies_may_end_with_the_connection;
+    chunked_bytes_include_framing;
+    user_headers_and_url_parts_are_sent;
+    descriptor_shortage_costs_only_connections (Once);
+    exactly_one_extra_connection_probes_the_target;
 }
 
 /// A short run of one thread and two connections.
@@ -47,7 +47,7 @@ fn short(context: &Context, url: &str) -> ProgramOutput {
     output
 }
 
-/// Checks that a command line was refused as wrk refuses every mistake, and returns what is on stderr.
+/// Checks that a command line was refused as wrk refuses every mistake, and returns standard error.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
@@ -55,7 +55,7 @@ fn refused(program: Onrush) -> String {
     output.stderr
 }
 
-fn a_plain_run_prints_the_eight_lines_and_nothing_else(context: &Context) {
+fn plain_runs_print_exactly_eight_lines(context: &Context) {
     let server = target();
     let output = context.called("wrk").words("-t1 -c2 -d1").word(url(&server, "/delay/5")).run();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
@@ -68,7 +68,7 @@ fn a_plain_run_prints_the_eight_lines_and_nothing_else(context: &Context) {
     output.assert_bytes_per_request(PLAIN_BYTES);
 }
 
-fn a_link_and_an_option_make_it_wrk_too(context: &Context) {
+fn links_and_options_select_wrk_mode(context: &Context) {
     let server = target();
     let scratch = Scratch::new("link");
     let link = scratch.link("wrk");
@@ -83,7 +83,7 @@ fn a_link_and_an_option_make_it_wrk_too(context: &Context) {
     }
 }
 
-fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
+fn every_latency_option_adds_four_percentiles(context: &Context) {
     let server = target();
     for spelling in ["--latency", "-L", "--lat"] {
         let output = context.called("wrk").words("-t1 -c2 -n100").word(spelling).word(url(&server, "/")).run();
@@ -92,18 +92,18 @@ fn latency_adds_four_percentiles_by_any_of_its_spellings(context: &Context) {
     }
 }
 
-fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
+fn tables_show_delay_and_thread_rate(context: &Context) {
     let server = target();
     let output = context.called("wrk").words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
     let rate = output.requests_per_s();
-    // Ten connections have no more than a response every 20 ms each, and either thread half of them.
+    // Ten connections have at most one response per 20 ms each, and either thread has half of them.
     assert!(output.latency_us().mean >= 20e3 && rate <= 500.0, "{output:?}");
     assert!(output.thread_rate().mean > 0.0, "{output:?}");
 }
 
-/// In virtual time, bounds hold that a busy machine would break.
-fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
+/// Virtual time guarantees bounds that a busy machine would exceed.
+fn exact_delays_are_measured_exactly(context: &Context) {
     let output = simulate(context.called("wrk").words("-t2 -c10 -d2s"), "latency_us = 20000.0");
     assert!((970..=1000).contains(&output.requests()), "{output:?}");
     let latency = output.latency_us();
@@ -111,13 +111,13 @@ fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
     assert!((240.0..=260.0).contains(&output.thread_rate().mean), "{output:?}");
 }
 
-fn without_a_url_there_is_the_usage_and_exit_code_1(context: &Context) {
+fn missing_urls_print_usage_with_code_1(context: &Context) {
     for words in ["", "--help", "-h"] {
         assert_eq!(refused(context.called("wrk").words(words)), "", "{words}");
     }
 }
 
-fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
+fn versions_are_printed_before_the_run(context: &Context) {
     let is_version = |line: &str| {
         matches!(line.split(' ').collect::<Vec<_>>()[..],
         ["wrk", number, backend, "Copyright", ..] if !number.is_empty() && backend == format!("[{}]", context.backend))
@@ -145,13 +145,13 @@ fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
     assert_eq!(output.stderr, "unable to connect to 127.0.0.1:1 Connection refused\n");
 }
 
-fn a_bad_url_is_named_and_the_usage_follows(context: &Context) {
+fn bad_urls_are_named_above_the_usage(context: &Context) {
     for bad in ["foo", "127.0.0.1:80/", "http:///x", "http://h:70000/", "http://h:/", "http://h/a b"] {
         assert_eq!(refused(context.called("wrk").word(bad)), format!("invalid URL: {bad}\n"));
     }
 }
 
-fn an_underscore_in_a_host_is_no_mistake(context: &Context) {
+fn hosts_may_contain_underscores(context: &Context) {
     let output = context.called("wrk").words("-t1 -c1 http://h_x.invalid/").run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.starts_with("unable to resolve h_x.invalid:http "), "{output:?}");
@@ -186,7 +186,7 @@ fn numbers_that_wrk_refuses_are_refused_with_a_reason(context: &Context) {
     }
 }
 
-fn misused_options_get_the_words_of_getopt(context: &Context) {
+fn misused_options_print_getopt_messages(context: &Context) {
     let table = [
         ("--bogus", "wrk: unrecognized option '--bogus'\n"),
         ("-z", "wrk: invalid option -- 'z'\n"),
@@ -202,7 +202,7 @@ fn misused_options_get_the_words_of_getopt(context: &Context) {
     }
 }
 
-fn the_first_word_ends_the_options_where_posix_is_asked_for(context: &Context) {
+fn posix_mode_ends_options_at_first_word(context: &Context) {
     let server = target();
     let program = context.called("wrk").words("-t1 -c1 -n1").word(url(&server, "/")).word("--bogus");
     let posix = |command: &mut std::process::Command| {
@@ -213,7 +213,7 @@ fn the_first_word_ends_the_options_where_posix_is_asked_for(context: &Context) {
     assert_eq!(output.stderr, "wrk: extra arguments are ignored (only scripts use them): \"--bogus\"\n");
 }
 
-fn what_is_refused_opens_no_connection(context: &Context) {
+fn refused_command_lines_open_no_connection(context: &Context) {
     let server = target();
     for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "-h"] {
         refused(context.called("wrk").word(url(&server, "/")).words(words));
@@ -221,7 +221,7 @@ fn what_is_refused_opens_no_connection(context: &Context) {
     assert_eq!(counts(server.address()).connections, 0);
 }
 
-fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Context) {
+fn durations_round_like_wrk_and_interrupts_succeed(context: &Context) {
     for (typed, shown) in DURATIONS {
         let output = interrupted(context.called("wrk").words("-t1 -c1 -d").word(typed));
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{typed}: {output:?}");
@@ -230,11 +230,11 @@ fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Cont
     }
 }
 
-/// Durations, and how they are shown.
+/// Durations, and their form in the report.
 pub const DURATIONS: [(&str, &str); 7] =
     [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
 
-/// A run that is interrupted as soon as some requests have been answered.
+/// A run interrupted as soon as some requests have been answered.
 pub fn interrupted(onrush: Onrush) -> ProgramOutput {
     let server = RecordingServer::start("127.0.0.1");
     let child = onrush.word(format!("http://{}/", server.address())).spawn();
@@ -243,7 +243,7 @@ pub fn interrupted(onrush: Onrush) -> ProgramOutput {
     finish(child)
 }
 
-fn nobody_there_is_said_in_wrks_words_and_nothing_else_is(context: &Context) {
+fn unreachable_targets_print_wrks_message_only(context: &Context) {
     let output = context.called("wrk").words("-t1 -c1 http://127.0.0.1:1/").run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert_eq!(output.stderr, "unable to connect to 127.0.0.1:1 Connection refused\n");
@@ -254,7 +254,7 @@ fn nobody_there_is_said_in_wrks_words_and_nothing_else_is(context: &Context) {
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
 }
 
-fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
+fn statuses_from_400_count_but_302_does_not(context: &Context) {
     let server = target();
     for status in [404, 600] {
         short(context, &url(&server, &format!("/status/{status}"))).assert_all_counted_as_errors();
@@ -262,7 +262,7 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
     short(context, &url(&server, "/status/302")).assert_nothing_but_standard();
 }
 
-fn a_late_answer_is_a_request_and_a_timeout_but_no_latency(context: &Context) {
+fn late_responses_count_without_latency(context: &Context) {
     let onrush = context.called("wrk").words("-t1 -c2 -d3 --timeout 1");
     let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1200000.0");
     assert_eq!(output.code, 0, "{output:?}");
@@ -272,14 +272,14 @@ fn a_late_answer_is_a_request_and_a_timeout_but_no_latency(context: &Context) {
     assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
 }
 
-fn an_announced_close_is_no_error(context: &Context) {
+fn announced_closes_are_no_error(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/close"));
     output.assert_nothing_but_standard();
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
 
-fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
+fn http_1_0_closes_by_default(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/http10"));
     output.assert_nothing_but_standard();
@@ -292,14 +292,14 @@ fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
     assert!(counts(server.address()).connections <= 1 + 2);
 }
 
-/// The probe, one for each request, and at most the two that are open at the end and one being made.
+/// One connection for the probe, one per request, and up to two open and one pending at the end.
 fn assert_a_connection_for_each_request(output: &ProgramOutput, connections: u64) {
     let requests = output.requests();
     assert!(requests > 10, "{output:?}");
     assert!((requests + 1..=requests + 1 + 3).contains(&connections), "{connections} connections: {output:?}");
 }
 
-fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
+fn unannounced_closes_are_read_errors(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/closenohdr"));
     output.assert_standard();
@@ -309,8 +309,8 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     assert!(output.requests().abs_diff(errors) <= 2, "{output:?}");
 }
 
-/// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms keeps it to hundreds.
-fn resets_and_garbage_are_read_errors_at_a_bearable_rate(context: &Context) {
+/// wrk reconnects at once, ten thousand times a second. A pause of 6 to 10 ms limits this to hundreds.
+fn resets_and_garbage_are_bounded_read_errors(context: &Context) {
     let server = target();
     for path in ["/reset", "/garbage"] {
         let output = context.called("wrk").words("-t1 -c2 -n40").word(url(&server, path)).run();
@@ -323,14 +323,14 @@ fn resets_and_garbage_are_read_errors_at_a_bearable_rate(context: &Context) {
     }
 }
 
-fn a_body_that_ends_with_the_connection_is_no_error(context: &Context) {
+fn bodies_may_end_with_the_connection(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/eof"));
     output.assert_nothing_but_standard();
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
 
-fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
+fn chunked_bytes_include_framing(context: &Context) {
     let server = target();
     let request = "GET /chunked/12 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
@@ -340,7 +340,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
     output.assert_bytes_per_request(answer.len() as u64);
 }
 
-fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
+fn user_headers_and_url_parts_are_sent(context: &Context) {
     let server = RecordingServer::start("127.0.0.1");
     let mut program = context.called("wrk").words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
@@ -361,7 +361,7 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     assert_eq!(server.requests().first(), Some(&expected));
 }
 
-fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
+fn descriptor_shortage_costs_only_connections(context: &Context) {
     let server = Served::start();
     let url = format!("http://{}/delay/50", server.address);
     let output = context.limited("-n 64").compat().words("-t1 -c100 -d1").word(&url).run();
@@ -382,12 +382,12 @@ fn too_few_descriptors_cost_connections_but_not_the_run(context: &Context) {
         ))
     );
     assert!(note.contains("prlimit"), "{note}");
-    // The first run had its own number: whoever looks at the machine meanwhile has files open, too.
+    // The first run had a separate limit: an observer of the machine has files open, too.
     let before = opened - 2 - lived;
     assert!((50..=61).contains(&before), "{opened}: two runs, of {before} and {lived} connections, each with a probe");
 }
 
-fn exactly_one_connection_more_looks_whether_somebody_is_there(context: &Context) {
+fn exactly_one_extra_connection_probes_the_target(context: &Context) {
     let server = target();
     let output = context.called("wrk").words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");

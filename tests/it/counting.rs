@@ -1,4 +1,4 @@
-//! An allocator that counts, for the tests of allocations per request and per session.
+//! A counting allocator, for the tests of allocations per request and per session.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,30 +11,30 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How many bytes this process has allocated and not freed.
+/// Number of bytes that this process has allocated and not freed.
 pub fn live_bytes() -> usize {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// How often this thread has allocated.
+/// Number of allocations of this thread.
 pub fn allocations() -> u64 {
     ALLOCATIONS.with(Cell::get)
 }
 
 struct Counting;
 
-// SAFETY: every call is passed on to the system's allocator as it is; counting touches no memory that it manages.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting touches none of its memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller fulfils the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `dealloc`, and all memory comes from the system's allocator.
+        // SAFETY: the caller fulfils the contract of `dealloc`, and all memory comes from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -26,59 +26,59 @@ use crate::harness::{self, Context, Onrush, Scratch, cases, signal, target};
 use crate::{peers, tls_peers};
 
 cases! {
-    the_examples_of_the_readme_come_out_as_shown (Once);
-    the_examples_of_the_manual_come_out_as_shown (Once);
-    the_examples_of_the_tour_come_out_as_shown (Once);
-    the_examples_about_gates_come_out_as_shown (Once);
-    the_examples_about_conditions_come_out_as_shown (Once);
-    the_examples_about_experiments_come_out_as_shown (Once);
-    the_experiments_in_the_manual_can_be_planned (Once);
-    the_examples_about_measuring_come_out_as_shown (Once) needs "jq";
-    the_examples_about_lists_come_out_as_shown (Once);
-    the_examples_about_scripts_come_out_as_shown (Once);
-    the_scripts_in_the_manual_run (Once);
-    the_examples_of_the_result_files_come_out_as_shown (Once) needs "jq";
-    the_examples_about_sockets_come_out_as_shown (Once) needs "jq";
-    the_examples_about_other_tools_come_out_as_shown (Once);
-    the_examples_about_tables_come_out_as_shown (Once);
-    the_examples_about_tls_come_out_as_shown (Once) needs "jq";
-    the_examples_about_http2_come_out_as_shown (Once) needs "jq";
-    the_examples_of_troubleshooting_come_out_as_shown (Once);
-    messages_and_troubleshooting_refer_to_what_exists (Once);
-    a_shape_is_a_line_without_its_numbers (Once);
-    every_link_leads_to_something (Once);
-    the_book_has_every_page (Once);
-    a_how_to_is_short (Once);
-    every_option_that_is_mentioned_exists (Once);
-    every_make_target_that_is_mentioned_exists (Once);
-    every_seam_of_the_architecture_has_a_guard (Once);
+    readme_examples_match (Once);
+    manual_examples_match (Once);
+    tour_examples_match (Once);
+    gate_examples_match (Once);
+    condition_examples_match (Once);
+    experiment_examples_match (Once);
+    manual_experiments_can_be_planned (Once);
+    measuring_examples_match (Once) needs "jq";
+    list_examples_match (Once);
+    script_examples_match (Once);
+    manual_scripts_run (Once);
+    result_file_examples_match (Once) needs "jq";
+    socket_examples_match (Once) needs "jq";
+    other_tool_examples_match (Once);
+    table_examples_match (Once);
+    tls_examples_match (Once) needs "jq";
+    http2_examples_match (Once) needs "jq";
+    troubleshooting_examples_match (Once);
+    troubleshooting_quotes_existing_messages (Once);
+    shapes_are_lines_without_numbers (Once);
+    every_link_has_a_target (Once);
+    books_contain_every_page (Once);
+    how_tos_are_short (Once);
+    mentioned_options_exist (Once);
+    mentioned_make_targets_exist (Once);
+    architecture_seams_are_guarded (Once);
 }
 
-fn the_examples_of_the_readme_come_out_as_shown(context: &Context) {
+fn readme_examples_match(context: &Context) {
     check_examples(context, "README.md", 7);
 }
 
-fn the_examples_of_the_manual_come_out_as_shown(context: &Context) {
+fn manual_examples_match(context: &Context) {
     check_examples(context, "docs/command-line.md", 25);
 }
 
-fn the_examples_of_the_tour_come_out_as_shown(context: &Context) {
+fn tour_examples_match(context: &Context) {
     check_examples(context, "docs/tour.md", 10);
 }
 
-fn the_examples_about_gates_come_out_as_shown(context: &Context) {
+fn gate_examples_match(context: &Context) {
     check_examples(context, "docs/ci.md", 1);
 }
 
-fn the_examples_about_conditions_come_out_as_shown(context: &Context) {
+fn condition_examples_match(context: &Context) {
     check_examples(context, "docs/conditions.md", 4);
 }
 
-fn the_examples_about_experiments_come_out_as_shown(context: &Context) {
+fn experiment_examples_match(context: &Context) {
     check_examples(context, "docs/lab.md", 2);
 }
 
-fn the_experiments_in_the_manual_can_be_planned(context: &Context) {
+fn manual_experiments_can_be_planned(context: &Context) {
     let document = MarkdownFile::read("docs/experiments.md");
     let experiments: Vec<String> = document.fences("toml").map(|lines| lines.join("\n")).collect();
     assert!(experiments.len() >= 2);
@@ -89,19 +89,19 @@ fn the_experiments_in_the_manual_can_be_planned(context: &Context) {
     }
 }
 
-fn the_examples_about_measuring_come_out_as_shown(context: &Context) {
+fn measuring_examples_match(context: &Context) {
     check_examples(context, "docs/measuring.md", 4);
 }
 
-fn the_examples_about_lists_come_out_as_shown(context: &Context) {
+fn list_examples_match(context: &Context) {
     check_examples(context, "docs/requests.md", 6);
 }
 
-fn the_examples_about_scripts_come_out_as_shown(context: &Context) {
+fn script_examples_match(context: &Context) {
     check_examples(context, "docs/scripting.md", 1);
 }
 
-fn the_scripts_in_the_manual_run(context: &Context) {
+fn manual_scripts_run(context: &Context) {
     let pages = [MarkdownFile::read("docs/scripting.md"), MarkdownFile::read("docs/login.md")];
     let scripts: Vec<String> = pages.iter().flat_map(|page| page.fences("lua")).map(|lines| lines.join("\n")).collect();
     assert!(scripts.len() > 10, "{} scripts", scripts.len());
@@ -115,40 +115,40 @@ fn the_scripts_in_the_manual_run(context: &Context) {
     }
 }
 
-fn the_examples_of_the_result_files_come_out_as_shown(context: &Context) {
+fn result_file_examples_match(context: &Context) {
     check_examples(context, "docs/output.md", 19);
 }
 
-fn the_examples_about_sockets_come_out_as_shown(context: &Context) {
+fn socket_examples_match(context: &Context) {
     check_examples(context, "docs/sockets.md", 2);
 }
 
-fn the_examples_about_other_tools_come_out_as_shown(context: &Context) {
+fn other_tool_examples_match(context: &Context) {
     check_examples(context, "docs/other-tools.md", 5);
 }
 
-fn the_examples_about_tables_come_out_as_shown(context: &Context) {
+fn table_examples_match(context: &Context) {
     check_examples(context, "docs/tables.md", 7);
 }
 
-fn the_examples_about_tls_come_out_as_shown(context: &Context) {
+fn tls_examples_match(context: &Context) {
     check_examples(context, "docs/tls.md", 4);
 }
 
-fn the_examples_about_http2_come_out_as_shown(context: &Context) {
+fn http2_examples_match(context: &Context) {
     check_examples(context, "docs/http2.md", 3);
 }
 
-fn the_examples_of_troubleshooting_come_out_as_shown(context: &Context) {
+fn troubleshooting_examples_match(context: &Context) {
     check_examples(context, "docs/troubleshooting.md", 6);
 }
 
-fn messages_and_troubleshooting_refer_to_what_exists(context: &Context) {
+fn troubleshooting_quotes_existing_messages(context: &Context) {
     let mut source = read("Makefile");
     for directory in ["src", "engine/src", "plan/src", "proto/src", "stats/src", "text/src"] {
         append_sources(&root().join(directory), &mut source);
     }
-    // No comment is printed, nor is a line break inside a string.
+    // Neither comments nor line breaks inside strings are printed.
     let printed: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let source: String = printed.join("\n").split("\\\n").map(str::trim_start).collect();
     let page = MarkdownFile::read("docs/troubleshooting.md");
@@ -170,7 +170,7 @@ fn messages_and_troubleshooting_refer_to_what_exists(context: &Context) {
             places.insert(format!("docs/{place}"));
         }
     }
-    // Without the pages, the manual has the answers.
+    // The manual has the answers without the pages.
     let manual = context.onrush().words("--generate man").run_plain().stdout;
     let answers = manual.split(".SH MESSAGES\n").nth(1).unwrap_or_default().split(".SH ").next().unwrap_or_default();
     let answered = answers.lines().filter_map(|line| Some(line.strip_prefix(".I ")?.replace("\\-", "-")));
@@ -188,7 +188,7 @@ fn append_sources(directory: &Path, text: &mut String) {
     }
 }
 
-fn a_shape_is_a_line_without_its_numbers(_: &Context) {
+fn shapes_are_lines_without_numbers(_: &Context) {
     for (line, expected) in [
         ("    Latency     1.42ms    1.20ms  33.43ms   92.40%", " Latency # # # #"),
         ("    Latency     0.00us    0.00us   0.00us    -nan%", " Latency # # # -nan%"),
@@ -210,7 +210,7 @@ fn a_shape_is_a_line_without_its_numbers(_: &Context) {
     assert!(!is_of_the_machine("note: all 10,000 responses were 301 to /"));
 }
 
-fn every_link_leads_to_something(_: &Context) {
+fn every_link_has_a_target(_: &Context) {
     let mut checked = 0;
     for document in documents() {
         for link in document.links() {
@@ -223,8 +223,8 @@ fn every_link_leads_to_something(_: &Context) {
     assert!(checked > 50, "only {checked} links found");
 }
 
-/// `SUMMARY.md` is the table of contents of the book: it has every page once, and no other.
-fn the_book_has_every_page(_: &Context) {
+/// `SUMMARY.md` is the table of contents of the book: it contains every page once.
+fn books_contain_every_page(_: &Context) {
     let summary = MarkdownFile::read("docs/SUMMARY.md");
     let mut listed: Vec<&str> = summary.links().iter().map(|link| link.target).collect();
     listed.sort_unstable();
@@ -235,8 +235,8 @@ fn the_book_has_every_page(_: &Context) {
     assert_eq!(listed, pages);
 }
 
-/// A how-to is one task, in at most 400 words; linked pages have the rest.
-fn a_how_to_is_short(_: &Context) {
+/// A how-to is one task, in at most 400 words. Linked pages have the details.
+fn how_tos_are_short(_: &Context) {
     let summary = MarkdownFile::read("docs/SUMMARY.md");
     let part = summary.text.split("\n# How to\n").nth(1).and_then(|rest| rest.split("\n# ").next());
     let part = MarkdownFile { path: summary.path.clone(), text: part.expect("there is such a part").to_owned() };
@@ -246,7 +246,7 @@ fn a_how_to_is_short(_: &Context) {
     }
 }
 
-fn every_option_that_is_mentioned_exists(_: &Context) {
+fn mentioned_options_exist(_: &Context) {
     let help =
         |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_onrush")).args(words).output().expect("it runs").stdout;
     let all = [
@@ -266,7 +266,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
     let help = String::from_utf8(all.map(help).concat()).expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(','));
-    // `--generate` stands among the commands.
+    // `--generate` is among the commands.
     let known: Vec<&str> = known.chain(["--generate"]).collect();
     let mut checked = 0;
     for document in documents() {
@@ -274,20 +274,20 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
                 continue;
             }
-            // Words after a pipe are another program's.
+            // Words after a pipe belong to another program.
             let code = code.split(" | ").next().unwrap_or_default();
             for word in
                 code.split_whitespace().filter(|word| word.starts_with('-') && !word.bytes().all(|byte| byte == b'-'))
             {
                 let exists = match word.strip_prefix("--") {
-                    // Abbreviations are accepted too.
+                    // Abbreviations are accepted, too.
                     Some(name) => {
                         let name = name.split('=').next().unwrap_or_default();
                         known.iter().any(|known| known.strip_prefix("--").is_some_and(|long| long.starts_with(name)))
                     }
                     None => word.get(..2).is_some_and(|letter| known.contains(&letter)),
                 };
-                // Some examples show the answer to an option that does not exist.
+                // Some examples show the response to an unknown option.
                 let option = word.split('=').next().unwrap_or_default();
                 let is_refused = [format!("onrush: {option}: "), format!("unknown option {option};")];
                 let exists = exists || is_refused.iter().any(|refusal| document.text.contains(refusal));
@@ -299,7 +299,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
     assert!(checked > 100, "only {checked} options found");
 }
 
-fn every_make_target_that_is_mentioned_exists(_: &Context) {
+fn mentioned_make_targets_exist(_: &Context) {
     let makefile = fs::read_to_string(root().join("Makefile")).expect("there is a Makefile");
     let mut checked = 0;
     for document in documents() {
@@ -318,7 +318,7 @@ fn every_make_target_that_is_mentioned_exists(_: &Context) {
     assert!(checked > 5, "only {checked} targets found");
 }
 
-fn every_seam_of_the_architecture_has_a_guard(_: &Context) {
+fn architecture_seams_are_guarded(_: &Context) {
     let text = read("ARCHITECTURE.md");
     let seams = text.split("\n| seam | rule | guarded by |\n").nth(1).expect("there is a table of the seams");
     let rows: Vec<&str> = seams.lines().skip(1).take_while(|line| line.starts_with("| ")).collect();
@@ -339,14 +339,14 @@ struct SessionStep {
     code: Option<i32>,
 }
 
-/// Runs every example of a document, of which there must be `at_least`.
+/// Runs every example of a document, which must have at least `at_least`.
 fn check_examples(context: &Context, path: &str, at_least: usize) {
     let steps: Vec<SessionStep> = MarkdownFile::read(path).fences("console").flat_map(session).collect();
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
     let (server, scratch) = (target(), Scratch::new("documents"));
     let tls_port = tls_peers::documented(&scratch).address.port();
     peers::unix(&scratch.path().join("app.sock"));
-    // Responds to 500 requests/s, as the examples of searches have it.
+    // Responds to 500 requests/s, as in the examples of searches.
     scratch.file("capacity.toml", "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 2\nservice_us = 4000.0\n");
     for name in ["onrush", "wrk"] {
         let link = scratch.path().join(name);
@@ -361,7 +361,7 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
     }
 }
 
-/// The commands of a block that are run, each with its output and exit code.
+/// The executed commands of a block, each with output and exit code.
 fn session(lines: Vec<&str>) -> Vec<SessionStep> {
     let mut steps: Vec<SessionStep> = Vec::new();
     let mut is_code = false;
@@ -393,15 +393,15 @@ impl SessionStep {
         matches!(&self.output[..], [line] if ["", " merge", " show", " table", " compare", " lab", " sweep", " vs"].iter().any(|command| line.starts_with(&format!("onrush{command}: "))))
     }
 
-    /// True if it puts load on something.
+    /// True if the command sends load.
     fn is_run(&self) -> bool {
         self.command.contains("://") && !self.is_refused() && !self.command.contains("--plan")
     }
 
-    /// Carries the step out and compares its output with the example.
+    /// Runs the step, and compares its output with the example.
     fn check(&self, context: &Context, path: &str, servers: (&EmbeddedServer, u16), programs: &Path) {
         let (mut lines, code) = self.perform(context, servers, programs);
-        // On a busy machine a strict run may rightly fail.
+        // On a busy machine, a strict run may rightly fail.
         let code = if code == 4 && self.command.contains("--strict") { 0 } else { code };
         let shown = format!("{path}: $ {}\n{}\n[{code}]", self.command, lines.join("\n"));
         assert_eq!(code, self.code.unwrap_or(i32::from(self.is_refused())), "{shown}");
@@ -412,17 +412,17 @@ impl SessionStep {
         }
         let shapes = |lines: &[String]| {
             let lines = lines.iter().filter(|line| !is_of_the_machine(line)).map(|line| shape(line));
-            // A run by time in the example may end after requests here.
+            // A timed run in the example may end after a number of requests here.
             let mut shapes: Vec<_> =
                 lines.map(|line| line.replace("Running # requests test", "Running # test")).collect();
-            // An empty line stands before notes, which may all be of the machine.
+            // An empty line precedes notes, all of which may depend on the machine.
             shapes.truncate(shapes.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1));
             shapes
         };
         assert!(self.output.is_empty() || shapes(&lines) == shapes(&self.output), "{shown}");
     }
 
-    /// Runs the command as a shell would, but shorter and on the target; returns both streams as one, and the exit
+    /// Runs the command like a shell, but shorter and on the test target. Returns both streams as one, and the exit
     /// code.
     fn perform(
         &self,
@@ -430,12 +430,12 @@ impl SessionStep {
         (server, tls_port): (&EmbeddedServer, u16),
         programs: &Path,
     ) -> (Vec<String>, i32) {
-        // A target goes on freezing for a while after a run: each of these runs has its own.
+        // A target continues to freeze for a while after a run: each of these runs has a separate target.
         let frozen = self.command.contains("/freeze?").then(target);
         let address = frozen.as_ref().unwrap_or(server).address();
         let mut command = self.command.replace("127.0.0.1:8080", &address.to_string());
         command = command.replace("example.com:8080", &format!("example.com:{}", address.port()));
-        // A freeze must fit into a run that is cut short, with time for the backlog.
+        // A freeze must fit into a shortened run, with time for the backlog.
         command = command.replace("every=5s&ms=1000", "every=100ms&ms=50");
         command = command.replace(":8443", &format!(":{tls_port}"));
         let is_server = self.words().nth(1) == Some("serve") && !self.words().any(|word| word == "--help");
@@ -462,24 +462,24 @@ impl SessionStep {
         (text.lines().map(str::to_owned).collect(), code)
     }
 
-    /// True if it prints the report only.
+    /// True if the command prints only the report.
     fn is_quiet(&self) -> bool {
         self.words().any(|word| word == "--quiet")
     }
 
-    /// True if it takes many runs, which virtual time makes short.
+    /// True if the command makes many runs, which virtual time shortens.
     fn is_search(&self) -> bool {
         self.words().any(|word| word == "--find-max")
     }
 
-    /// The option that makes a run short; of two durations the last one counts. Most runs end after requests: in a
-    /// short time, a busy machine may complete none.
+    /// The option that shortens a run; of two durations, the last one counts. Most runs end after a number of requests:
+    /// a busy machine may complete none in a short time.
     fn shorter(&self) -> &'static str {
         let is_limit = |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.is_search() || self.words().any(is_limit) {
             ""
         } else if ["/freeze?", "result.ndjson", ":9/"].iter().any(|part| self.command.contains(part)) {
-            // A freeze and an interval take time; and for a number of requests, a run waits until the target is there.
+            // A freeze and an interval take time; and with a number of requests, a run waits until the target is there.
             " -d 500ms"
         } else if self.command.contains("-c 400") {
             " -n 400"
@@ -489,7 +489,7 @@ impl SessionStep {
     }
 }
 
-/// Output of a program until its first line is complete, and after it was interrupted then; and its exit code.
+/// Output of a program until its first line is complete, then until its end after an interrupt; and its exit code.
 fn first_line_of(program: Onrush) -> (String, i32) {
     let mut child = program.spawn();
     let (mut output, mut text) = (BufReader::new(child.stdout.take().expect("it is piped")), String::new());
@@ -499,7 +499,7 @@ fn first_line_of(program: Onrush) -> (String, i32) {
     (text, child.wait().expect("it ends").code().unwrap_or(-1))
 }
 
-/// Notes, besides the harness's list, that depend on how fast and how busy the machine is.
+/// Notes, in addition to the harness's list, that depend on the speed and load of the machine.
 const OF_THE_MACHINE: [&str; 6] = [
     " still in flight when measuring began",
     "latency as measured; wrk would print ",
@@ -509,7 +509,7 @@ const OF_THE_MACHINE: [&str; 6] = [
     " times the mean number of requests: ",
 ];
 
-/// The beginnings of lines that every run has, or only one that is long enough.
+/// Starts of lines that every run has, or only a sufficiently long one.
 const ABOUT_THE_RUN: [&str; 6] =
     ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: after the run, "];
 
@@ -520,22 +520,22 @@ fn is_of_the_machine(line: &str) -> bool {
     let mut is_one = |line: &str| words.any(|words| line.contains(words.trim_start_matches("note: ")));
     let is_about_the_run = ABOUT_THE_RUN.iter().any(|start| line.starts_with(start));
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
-    // The sides acknowledge each other's at any time.
+    // The sides acknowledge each other's SETTINGS at any time.
     let is_acknowledgement = ["> SETTINGS, ACK", "< SETTINGS, ACK"].contains(&line);
-    // A request that becomes due in the last moment may be unsent.
+    // A request that becomes due at the last moment may be unsent.
     let is_unsent =
         line.ends_with(" unsent at the end)") || line.trim_start().starts_with("Oldest request without a response: ");
     is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
 }
 
-/// True if it is a percentile that needs more requests than a shortened run has.
+/// True for a percentile that needs more requests than a shortened run has.
 fn is_far_out(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let percent = words.next().and_then(|word| word.strip_suffix('%')?.parse::<f64>().ok());
     percent.is_some_and(|percent| (90.01..100.0).contains(&percent)) && words.count() == 1
 }
 
-/// The units of numbers in reports, longer ones before their prefixes.
+/// Units of numbers in reports, longer ones before their prefixes.
 const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
 
 /// The text after its leading digits, points and commas.
@@ -559,20 +559,20 @@ fn shape(line: &str) -> String {
             rest = rest.trim_start_matches(' ');
             shape.push(' ');
         } else if first == '≥' {
-            // Where a request was unsent at the end, a percentile may only be a bound.
+            // If a request was unsent at the end, a percentile may only be a bound.
             rest = &rest[first.len_utf8()..];
         } else {
             rest = &rest[first.len_utf8()..];
             shape.push(first);
         }
     }
-    // Of a run that is cut short, too few values are beyond that percentile.
+    // In a shortened run, too few values are beyond this percentile.
     shape.replace(": p# #, max #)", ": max #)")
 }
 
 /// A Markdown file.
 struct MarkdownFile {
-    /// Its path, from the root of the repository.
+    /// Path from the root of the repository.
     path: String,
     text: String,
 }
@@ -588,7 +588,7 @@ impl MarkdownFile {
         Self { path: path.to_owned(), text: read(path) }
     }
 
-    /// The lines of each fenced block of a language, or of any language for an empty name.
+    /// Lines of each fenced block of a language, or of any language for an empty name.
     fn fences<'a>(&'a self, language: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
         let parts = self.text.split("\n```").skip(1).step_by(2);
         parts
@@ -596,12 +596,12 @@ impl MarkdownFile {
             .map(|part| part.lines().skip(1).collect())
     }
 
-    /// The lines outside the fenced blocks.
+    /// Lines outside the fenced blocks.
     fn prose(&self) -> impl Iterator<Item = &str> {
         self.text.split("\n```").step_by(2)
     }
 
-    /// The lines of all fenced blocks and the code in the prose.
+    /// Lines of all fenced blocks, and the code in the prose.
     fn code(&self) -> Vec<&str> {
         let spans = self.prose().flat_map(|prose| prose.split('`').skip(1).step_by(2));
         self.fences("").flatten().chain(spans).collect()
@@ -620,7 +620,7 @@ impl MarkdownFile {
         links
     }
 
-    /// The anchors of headings: lower case, spaces as dashes, no other punctuation.
+    /// Anchors of headings: lower case, spaces as dashes, no other punctuation.
     fn anchors(&self) -> Vec<String> {
         let headings = self.prose().flat_map(str::lines).filter(|line| line.starts_with('#'));
         let kept = |character: &char| character.is_alphanumeric() || " -_".contains(*character);
@@ -629,7 +629,7 @@ impl MarkdownFile {
     }
 }
 
-/// Checks that the target and its heading exist, and that names linked to source code are defined there.
+/// Checks that the target and its heading exist, and that linked source files define the name.
 fn check_link(document: &MarkdownFile, Link { text, target }: &Link) {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let here = root().join(&document.path);

@@ -1,7 +1,7 @@
-//! No matter how a run ends: exit code 0 means that every output file is new and complete. With any other, each is new
-//! and complete, or as it was before, and standard error says which.
+//! No matter how a run ends, exit code 0 means that every output file is new and complete. With any other code, each
+//! file is new and complete or unchanged, and standard error says which.
 //!
-//! Runs of five seconds or more end before: by a signal or by their script.
+//! Runs of five seconds or more end early: by a signal or by their script.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -20,32 +20,32 @@ use crate::harness::{
 };
 
 cases! {
-    every_file_is_new_and_complete_or_as_it_was (Once);
-    a_signal_at_any_step_loses_no_file (Once);
-    the_run_takes_place_though_nobody_reads_the_report (Once);
-    a_report_that_cannot_begin_ends_with_one_signal (Once);
-    a_fifo_that_nobody_reads_keeps_nobody_waiting (Once);
-    a_signal_ends_the_search_for_a_name (Once) needs "unshare -rmn true", "python3", "ss";
-    an_interrupted_run_says_so (Once);
-    a_terminal_that_goes_away_loses_nothing (Once) needs "env --default-signal=HUP true";
-    a_script_that_fails_in_the_middle_loses_nothing (Once);
-    what_a_script_prints_stays_out_of_the_document (Once);
-    a_run_that_never_begins_touches_no_file (Once);
-    an_old_file_of_lines_is_cut_when_the_first_row_comes (Once);
-    one_file_is_not_written_twice (Once);
-    a_limit_on_the_size_of_files_is_an_error_like_others (Once);
-    a_quit_signal_ends_at_once_and_leaves_no_file_half_written (Once);
-    a_quit_signal_that_was_ignored_from_the_start_ends_nothing (Once);
-    a_stuck_thread_is_not_hidden_by_an_exit (Once);
-    files_are_written_though_no_thread_can_be_made_any_more (Once);
-    a_file_of_lines_that_somebody_else_changes_is_named (Once);
-    a_file_that_a_standard_stream_goes_to_is_refused (Once);
+    files_are_complete_or_untouched (Once);
+    signals_at_any_step_lose_no_file (Once);
+    runs_proceed_with_an_unread_report (Once);
+    blocked_reports_end_with_one_signal (Once);
+    unread_fifos_do_not_block (Once);
+    signals_end_name_lookups (Once) needs "unshare -rmn true", "python3", "ss";
+    interrupted_runs_are_marked (Once);
+    lost_terminals_lose_nothing (Once) needs "env --default-signal=HUP true";
+    failing_scripts_lose_nothing (Once);
+    script_output_stays_out_of_documents (Once);
+    unstarted_runs_touch_no_file (Once);
+    line_files_are_truncated_at_first_row (Once);
+    files_are_written_only_once (Once);
+    file_size_limits_are_ordinary_errors (Once);
+    quit_signals_leave_no_partial_file (Once);
+    initially_ignored_quit_signals_end_nothing (Once);
+    exits_do_not_hide_stuck_threads (Once);
+    files_are_written_without_new_threads (Once);
+    foreign_changes_of_line_files_are_named (Once);
+    files_of_standard_streams_are_refused (Once);
 }
 
-/// The previous content of every file.
+/// Previous content of every file.
 const OLD: &str = "old\n";
 
-/// The formats of output files; every run here writes all of them.
+/// Formats of output files. Every run here writes all of them.
 const NAMES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 
 /// A directory with an old file of each format.
@@ -67,7 +67,7 @@ impl OldFiles {
         NAMES.iter().fold(onrush, |onrush, name| onrush.word("-o").word(self.path(name)))
     }
 
-    /// Checks the invariant; returns how many files are new.
+    /// Checks the invariant, and returns the number of new files.
     fn check(&self, output: &ProgramOutput, what: &str) -> usize {
         let is_new = |name: &str| {
             let text = fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{what}: {name}: {error}"));
@@ -90,7 +90,7 @@ impl OldFiles {
     }
 }
 
-/// True if the text is a complete file of that name.
+/// True if the text is a complete file with this name.
 fn is_complete(name: &str, text: &str) -> bool {
     match name.rsplit_once('.').unwrap().1 {
         "json" => serde_json::from_str::<Value>(text).is_ok_and(|document| document["schema"] == 3),
@@ -104,8 +104,8 @@ fn is_complete(name: &str, text: &str) -> bool {
     }
 }
 
-/// Every fault that a script, a reader or a disk can have, and how the run ends.
-fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
+/// Every fault of a script, a reader or a disk, and the resulting end of the run.
+fn files_are_complete_or_untouched(context: &Context) {
     let server = target();
     let abort = "local ffi = require('ffi') ffi.cdef('void abort(void);') ";
     let all = NAMES.len();
@@ -139,7 +139,7 @@ fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
         } else {
             script.to_owned()
         };
-        // A second is for the script that never returns; the others end the run, or its requests do.
+        // The second duration is for the script that never returns. The other runs end by themselves.
         let onrush = context.onrush().words("-t2 -c2 -n1000 -d1s -s").word(old.0.file("s.lua", &source));
         let output = old.written_by(onrush).word(url(&server, "/")).run_plain();
         assert_eq!(output.code, code, "{script}: {output:?}");
@@ -149,9 +149,9 @@ fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
 }
 
 /// Steps that never end by themselves, and the signals that end them.
-fn a_signal_at_any_step_loses_no_file(context: &Context) {
+fn signals_at_any_step_lose_no_file(context: &Context) {
     let server = target();
-    // `HERE` tells that the script has come to that place, where it receives the next signal.
+    // `HERE` shows that the script has reached this place, where it receives the next signal.
     for (script, signals, code, new) in [
         // During the measurement, one signal is enough.
         ("function response() HERE end", &[Signal::INT][..], 0, NAMES.len()),
@@ -189,7 +189,7 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
     }
 }
 
-fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
+fn runs_proceed_with_an_unread_report(context: &Context) {
     let server = target();
     let gone = || {
         let (reader, writer) = pipe().unwrap();
@@ -204,12 +204,12 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
         assert_eq!(old.check(&output, "unread"), NAMES.len());
         assert_eq!((output.code, output.stderr.contains("No space left on device")), (code, code == 1), "{output:?}");
     }
-    // The pipe has a reader that never reads: the files are written all the same, and one signal is enough.
+    // The reader of the pipe never reads: the files are written nevertheless, and one signal is enough.
     let (_reader, writer) = pipe().unwrap();
     fill(&writer);
     let old = OldFiles::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
-    // The first lines of the report block nothing if they are printed after the run.
+    // The first lines of the report block nothing if printed after the run.
     let child = old.written_by(onrush).words("--format json").word(url(&server, "/")).spawn();
     wait_until(|| waits_for_reader(&child));
     signal(&child, Signal::INT);
@@ -217,8 +217,8 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     assert_eq!((output.code, old.check(&output, "blocked")), (130, NAMES.len()), "{output:?}");
 }
 
-/// If they are printed before it there is no run, and one signal is enough, too.
-fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
+/// If the first lines are printed before the run, there is no run, and one signal is enough.
+fn blocked_reports_end_with_one_signal(context: &Context) {
     let server = target();
     let (_reader, writer) = pipe().unwrap();
     fill(&writer);
@@ -231,7 +231,7 @@ fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
     assert_eq!((output.code, old.check(&output, "blocked")), (130, 0), "{output:?}");
 }
 
-/// True if the main thread of a program waits until a full pipe is read.
+/// True if the main thread of a program waits for a reader of a full pipe.
 pub fn waits_for_reader(child: &Child) -> bool {
     fs::read_to_string(format!("/proc/{}/wchan", child.id())).is_ok_and(|place| place.contains("pipe_write"))
 }
@@ -244,7 +244,7 @@ pub fn fill(writer: impl AsFd) {
     rustix::io::ioctl_fionbio(&writer, false).unwrap();
 }
 
-fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
+fn unread_fifos_do_not_block(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("fifo"));
     let fifos = ["f.ndjson", "f.json"].map(|name| scratch.path().join(name));
     for fifo in &fifos {
@@ -258,7 +258,7 @@ fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
     output.assert_standard();
     assert!(is_complete("r.json", &fs::read_to_string(&other).unwrap()));
     assert_eq!(output.stderr.matches("it has no reader").count(), 2, "{output:?}");
-    // Readers that do read get all of it.
+    // Readers that do read get everything.
     let read = |fifo| Command::new("cat").arg(fifo).stdout(Stdio::piped()).spawn().unwrap();
     let readers = [0, 1].map(|index| read(&fifos[index]));
     let output = write_into(context.onrush().words("-c1 -n10")).word(url(&server, "/")).run_plain();
@@ -270,7 +270,7 @@ fn a_fifo_that_nobody_reads_keeps_nobody_waiting(context: &Context) {
 }
 
 /// The name server never responds.
-fn a_signal_ends_the_search_for_a_name(context: &Context) {
+fn signals_end_name_lookups(context: &Context) {
     const SILENT: &str = "import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
                           s.bind((\"127.0.0.1\", 53))\ns.recv(512)\nopen(\"asked\", \"w\")\ntime.sleep(20)\n";
     const JAIL: &str = "ip link set lo up; echo nameserver 127.0.0.1 >resolv; echo 'hosts: dns' >nss; \
@@ -285,7 +285,7 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
         *command = jailed;
     };
     let onrush = old.written_by(context.onrush().words("-c1 -d20s")).word("http://somewhere.example/");
-    // `unshare` and `sh` become the program.
+    // `unshare` and `sh` execute the program.
     let child = onrush.with(in_jail).spawn();
     wait_until(|| jail.path().join("asked").exists());
     signal(&child, Signal::INT);
@@ -295,7 +295,7 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
     output.note("interrupted before");
 }
 
-/// How a program ends that leaves children behind, which keep its pipes open.
+/// Result of a program that leaves children behind, which keep its pipes open.
 fn last_words(mut child: Child) -> ProgramOutput {
     let start = Instant::now();
     let (status, mut stderr) = (child.wait().expect("it ends"), vec![0; 64 * 1024]);
@@ -304,7 +304,7 @@ fn last_words(mut child: Child) -> ProgramOutput {
     ProgramOutput::new(std::process::Output { status, stdout: Vec::new(), stderr }, start.elapsed())
 }
 
-fn an_interrupted_run_says_so(context: &Context) {
+fn interrupted_runs_are_marked(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("interrupted"));
     let path = scratch.path().join("r.json");
     let child = context.onrush().words("-c1 -d10s -o").word(&path).word(url(&server, "/delay/5")).spawn();
@@ -318,7 +318,7 @@ fn an_interrupted_run_says_so(context: &Context) {
     assert!(document["incomplete"].is_null(), "what was measured is all there");
 }
 
-fn a_terminal_that_goes_away_loses_nothing(context: &Context) {
+fn lost_terminals_lose_nothing(context: &Context) {
     let run = |onrush: Onrush| {
         let (server, old) = (target(), OldFiles::new("hup"));
         let child = old.written_by(onrush).words("-c1").word(url(&server, "/delay/5")).spawn();
@@ -335,7 +335,7 @@ fn a_terminal_that_goes_away_loses_nothing(context: &Context) {
     assert!(nohup["interrupted"].is_null(), "nohup(1) is respected");
 }
 
-fn a_script_that_fails_in_the_middle_loses_nothing(context: &Context) {
+fn failing_scripts_lose_nothing(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("middle"));
     let script = "local n = 0 function response() n = n + 1 if n == 20 then error('tired') end end";
     for program in context.both() {
@@ -353,7 +353,7 @@ fn a_script_that_fails_in_the_middle_loses_nothing(context: &Context) {
     }
 }
 
-fn what_a_script_prints_stays_out_of_the_document(context: &Context) {
+fn script_output_stays_out_of_documents(context: &Context) {
     let server = target();
     let script = "print('from the chunk') function init() io.write('from init\\n') os.execute('echo from a child') end
                   function done() print('from done') io.stderr:write('to stderr\\n') end";
@@ -367,7 +367,7 @@ fn what_a_script_prints_stays_out_of_the_document(context: &Context) {
     }
 }
 
-fn a_run_that_never_begins_touches_no_file(context: &Context) {
+fn unstarted_runs_touch_no_file(context: &Context) {
     let server = target();
     for words in ["http://nosuch.invalid/", "http://127.0.0.1:1/", "-s /nowhere.lua", "-s ERROR"] {
         let old = OldFiles::new("never");
@@ -381,7 +381,7 @@ fn a_run_that_never_begins_touches_no_file(context: &Context) {
         assert!(output.code == 1 || output.code == 2, "{output:?}");
         assert_eq!(old.check(&output, words), 0, "{output:?}");
     }
-    // A file that did not exist is not created.
+    // A missing file is not created.
     let scratch = Scratch::new("never-new");
     let path = scratch.path().join("new.ndjson");
     let output = context.onrush().words("-c1 -d1 -o").word(&path).words("http://nosuch.invalid/").run_plain();
@@ -393,7 +393,7 @@ fn a_run_that_never_begins_touches_no_file(context: &Context) {
     NAMES.iter().for_each(|name| assert_eq!(fs::read_to_string(old.path(name)).unwrap(), OLD, "{name}"));
 }
 
-fn an_old_file_of_lines_is_cut_when_the_first_row_comes(context: &Context) {
+fn line_files_are_truncated_at_first_row(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("cut"));
     let path = scratch.file("r.ndjson", "a line of an earlier run that is longer than every new one\n".repeat(100));
     let output = context.onrush().words("-c1 -n20 -o").word(&path).word(url(&server, "/")).run_plain();
@@ -402,7 +402,7 @@ fn an_old_file_of_lines_is_cut_when_the_first_row_comes(context: &Context) {
     assert!(is_complete("r.ndjson", &text) && text.lines().count() == 1, "{text}");
 }
 
-fn one_file_is_not_written_twice(context: &Context) {
+fn files_are_written_only_once(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("twice"));
     std::os::unix::fs::symlink("a.json", scratch.path().join("link.csv")).unwrap();
     let at = |name: &str| scratch.path().join(name);
@@ -414,7 +414,7 @@ fn one_file_is_not_written_twice(context: &Context) {
     }
 }
 
-fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
+fn file_size_limits_are_ordinary_errors(context: &Context) {
     let server = target();
     let old = OldFiles::new("size");
     let onrush = old.written_by(context.limited("-f 1").words("-c1 -n10")).word(url(&server, "/"));
@@ -425,7 +425,7 @@ fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
     output.assert_standard();
 }
 
-fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context) {
+fn quit_signals_leave_no_partial_file(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("quit"));
     let old = scratch.file("old.json", OLD);
     let (new, lines) = (scratch.path().join("new.json"), scratch.path().join("new.ndjson"));
@@ -445,7 +445,7 @@ fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context)
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "{output:?}");
 }
 
-fn a_quit_signal_that_was_ignored_from_the_start_ends_nothing(context: &Context) {
+fn initially_ignored_quit_signals_end_nothing(context: &Context) {
     let server = target();
     let child = context.after("trap '' QUIT").words("-c1 -d500ms").word(url(&server, "/delay/5")).spawn();
     wait_for_load(&server);
@@ -454,7 +454,7 @@ fn a_quit_signal_that_was_ignored_from_the_start_ends_nothing(context: &Context)
     assert_eq!(output.code, 0, "as commands that a shell started in the background: {output:?}");
 }
 
-fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
+fn exits_do_not_hide_stuck_threads(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("hidden"));
     let stuck = scratch.path().join("stuck");
     let script = format!(
@@ -466,15 +466,15 @@ fn a_stuck_thread_is_not_hidden_by_an_exit(context: &Context) {
         stuck.display()
     );
     let path = scratch.path().join("r.json");
-    // The script ends it.
+    // The script ends the run.
     let onrush = context.onrush().words("-t2 -c2 -d10s -o").word(&path).lua(&script).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("thread 1 is still in the script's response()");
 }
 
-/// As if memory had run out: there is room for everything but the stack of a thread.
-fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
+/// Simulates a lack of memory: there is room for everything but the stack of a thread.
+fn files_are_written_without_new_threads(context: &Context) {
     const SCRIPT: &str = r#"
         local ffi = require("ffi")
         ffi.cdef([[
@@ -507,7 +507,7 @@ fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
     output.note("no thread any more");
 }
 
-fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
+fn foreign_changes_of_line_files_are_named(context: &Context) {
     let server = target();
     type FileChange = fn(&Path);
     let changes: [(&str, FileChange); 4] = [
@@ -540,7 +540,7 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     }
 }
 
-fn a_file_that_a_standard_stream_goes_to_is_refused(context: &Context) {
+fn files_of_standard_streams_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("stdout"));
     let (path, link) = (scratch.path().join("r.json"), scratch.path().join("link.json"));
     std::os::unix::fs::symlink("/dev/stdout", &link).unwrap();

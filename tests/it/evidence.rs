@@ -1,4 +1,4 @@
-//! Where the time of the generator's own threads went, according to a result file.
+//! Distribution of the time of the generator's own threads, according to a result file.
 
 use serde_json::Value;
 
@@ -6,24 +6,24 @@ use crate::harness::{Context, Onrush, Scratch, cases, target, url};
 use crate::results::{document, number};
 
 cases! {
-    processor_time_of_the_threads_is_within_that_of_the_process;
-    a_thread_that_shares_its_processor_is_in_the_run_queue (Once) needs "taskset";
-    a_thread_whose_target_is_slow_is_asleep;
-    what_the_kernel_does_not_say_is_left_out (Once) needs "unshare -rm true";
+    thread_cpu_time_is_within_process_time;
+    threads_sharing_processors_are_queued (Once) needs "taskset";
+    threads_with_slow_targets_sleep;
+    unknown_kernel_figures_are_omitted (Once) needs "unshare -rm true";
 }
 
-/// Starts the program after `before`, as a child of a shell that continues with `after` when it has ended.
+/// Runs the program after `before`, as a child of a shell that continues with `after`.
 fn between(context: &Context, before: &str, after: &str) -> Onrush {
     context.after(&format!("{before}; \"$0\" \"$@\"; code=$?; {after}; exit $code"))
 }
 
-/// The sum of a figure over all threads.
+/// Sum of a figure over all threads.
 fn sum(document: &Value, name: &str) -> f64 {
     let threads = document["threads"].as_array().unwrap();
     threads.iter().map(|thread| number(thread, &format!("/{name}"))).sum()
 }
 
-/// How much longer than the run the times of each thread are together, in seconds.
+/// Difference between each thread's total time and the run, in seconds.
 pub fn unaccounted_s(document: &Value) -> Vec<f64> {
     let unaccounted_s = |thread| {
         let of = |name: &str| number(thread, &format!("/{name}"));
@@ -34,15 +34,15 @@ pub fn unaccounted_s(document: &Value) -> Vec<f64> {
     document["threads"].as_array().unwrap().iter().map(unaccounted_s).collect()
 }
 
-/// Checks that the time of each thread is accounted for. On a busy machine it may get its first processor late, and its
-/// last one only some time after the end; `machine` is stricter.
+/// Checks that the time of each thread is accounted for. On a busy machine, a thread may get its first processor late,
+/// and its last one only after the end; `machine` is stricter.
 fn assert_accounted(document: &Value) {
     let allowed_s = -0.5 * number(document, "/duration_s")..1.0;
     let unaccounted_s = unaccounted_s(document);
     assert!(unaccounted_s.iter().all(|seconds| allowed_s.contains(seconds)), "{unaccounted_s:?}: {document}");
 }
 
-/// Runs against the target; returns the document, and the processor time of the threads and of the process, in seconds.
+/// Runs against the target. Returns the document, and the processor time of the threads and of the process, in seconds.
 pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
     let (server, scratch) = (target(), Scratch::new("processor"));
     let (output, document) = document(between(context, ":", "times").words(words).word(url(&server, "/")), &scratch);
@@ -56,9 +56,9 @@ pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
     (document, threads_s, user_s + system_s)
 }
 
-fn processor_time_of_the_threads_is_within_that_of_the_process(context: &Context) {
+fn thread_cpu_time_is_within_process_time(context: &Context) {
     let (document, threads_s, process_s) = processor_times(context, "-c4 -t2 -d500ms");
-    // The other threads' time is part of the rest; the shell rounds.
+    // The time of other threads is part of the difference; the shell rounds.
     let beside_s = number(&document, "/evidence/generator/beside_s");
     assert!(beside_s > 0.0 && beside_s <= process_s - threads_s + 0.02, "{beside_s} of {process_s}: {document}");
     assert!(threads_s < process_s + 0.05, "{threads_s} of {process_s}: {document}");
@@ -73,18 +73,18 @@ fn processor_time_of_the_threads_is_within_that_of_the_process(context: &Context
     assert!((1.0..=20.0).contains(&number(&document, "/threads/0/waits/completions_max")), "{document}");
 }
 
-fn a_thread_that_shares_its_processor_is_in_the_run_queue(context: &Context) {
+fn threads_sharing_processors_are_queued(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("queue"));
     let pinned = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status); \
                   taskset -pc $first $$ >&2; timeout 20 sh -c 'while :; do :; done' & other=$!";
     let program = between(context, pinned, "kill $other").words("-c4 -t1 -d400ms").word(url(&server, "/"));
     let (_, document) = document(program, &scratch);
-    // Half of the time, if both are treated alike.
+    // Half of the time, if both are treated equally.
     assert!(sum(&document, "queued_s") > 0.02, "{document}");
     assert_accounted(&document);
 }
 
-fn a_thread_whose_target_is_slow_is_asleep(context: &Context) {
+fn threads_with_slow_targets_sleep(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("asleep"));
     let (_, document) = document(context.onrush().words("-c2 -t1 -d1s").word(url(&server, "/delay/300")), &scratch);
     assert!(sum(&document, "asleep_s") > 0.25 * number(&document, "/duration_s"), "{document}");
@@ -92,9 +92,9 @@ fn a_thread_whose_target_is_slow_is_asleep(context: &Context) {
     assert_eq!(document["threads"][0].get("script_s"), None, "there is no script");
 }
 
-fn what_the_kernel_does_not_say_is_left_out(context: &Context) {
+fn unknown_kernel_figures_are_omitted(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("unknown"));
-    // Without `/proc` there is no `schedstat`.
+    // Without `/proc`, there is no `schedstat`.
     let hidden = "exec unshare -rm sh -c 'mount -t tmpfs none /proc && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
     let program = context.after(hidden).words("-c2 -t1 -n 100").word(url(&server, "/"));
     let (_, document) = document(program, &scratch);

@@ -16,35 +16,35 @@ use crate::results::{document, number};
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    a_refused_port_ends_the_run_with_one_line;
-    a_target_that_stays_away_ends_a_run_of_requests;
-    waiting_for_a_target_is_said_at_once (Once);
-    a_connect_without_an_answer_is_given_up_and_named;
-    requests_without_an_answer_are_timed_out_once_each;
-    requests_without_an_answer_are_timed_out_by_wrks_rules (Once);
-    a_late_answer_is_counted_twice_but_not_with_timeout_0;
-    a_frozen_target_is_waited_for;
-    a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop (Once);
-    a_request_is_given_up_and_its_connection_replaced;
-    bad_answers_are_named_and_conserved;
+    refused_ports_end_runs_with_one_line;
+    absent_targets_end_request_runs;
+    waiting_for_targets_is_announced (Once);
+    unanswered_connects_are_abandoned_and_named;
+    unanswered_requests_time_out_once;
+    unanswered_requests_time_out_like_wrk (Once);
+    late_responses_count_twice_unless_timeout_0;
+    frozen_targets_are_awaited;
+    frozen_targets_are_named_with_duration (Once);
+    abandoned_requests_replace_their_connection;
+    bad_responses_are_named_and_conserved;
     bad_answers_end_compatible_runs_with_code_0 (Once);
-    bytes_behind_an_answer_are_named_and_the_answer_counts;
-    a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once;
-    closing_without_a_word_is_named_and_conserved;
+    surplus_bytes_are_named_and_responses_count;
+    unreadable_heads_are_shown_at_the_fault;
+    silent_closes_are_named_and_conserved;
     failing_servers_are_not_hammered (Once);
-    hostile_garbage_is_escaped_and_cut (Once);
-    a_hostile_location_is_escaped_and_cut (Once);
-    redirects_are_said_with_their_location (Once);
-    a_mixture_of_statuses_is_said (Once);
-    a_bad_request_that_speaks_of_tls_is_told_from_any_other (Once);
-    an_early_refusal_of_a_large_body_is_an_answer;
-    a_large_body_reaches_a_slow_reader_whole;
-    an_address_that_refuses_is_left_out needs "unshare -rm true";
+    hostile_garbage_is_escaped_and_truncated (Once);
+    hostile_locations_are_escaped_and_truncated (Once);
+    redirects_are_reported_with_location (Once);
+    mixed_statuses_are_reported (Once);
+    tls_hints_in_bad_requests_are_recognized (Once);
+    early_refusals_of_bodies_are_responses;
+    large_bodies_reach_slow_readers_completely;
+    refusing_addresses_are_skipped needs "unshare -rm true";
 }
 
-fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
+fn refused_ports_end_runs_with_one_line(context: &Context) {
     let refusing = RefusingPort::new();
-    // Nothing but the refusals ends the run. The second thread may have no connection to open for a while.
+    // Only the refusals end the run. The second thread may have no connection to open for a while.
     for words in ["-t2 -c100 -d1h --probe off", "-t2 --stages c=1h:1,1h:2"] {
         let output = context.onrush().words(words).word(format!("http://{}/", refusing.address)).run();
         assert_eq!(output.code, 2, "{output:?}");
@@ -55,7 +55,7 @@ fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
     }
 }
 
-fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
+fn absent_targets_end_request_runs(context: &Context) {
     let refusing = RefusingPort::new();
     let url = format!("http://{}/", refusing.address);
     let output = context.onrush().words("-c4 -n100 --give-up 300ms").word(url).run();
@@ -68,7 +68,7 @@ fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
     assert!((1..=24).contains(&output.socket_errors("connect")), "{output:?}");
 }
 
-fn waiting_for_a_target_is_said_at_once(context: &Context) {
+fn waiting_for_targets_is_announced(context: &Context) {
     let refusing = RefusingPort::new();
     let mut child = context.onrush().words("-n2").word(format!("http://{}/", refusing.address)).spawn();
     let start = Instant::now();
@@ -80,7 +80,7 @@ fn waiting_for_a_target_is_said_at_once(context: &Context) {
     child.wait().expect("it ends");
 }
 
-fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
+fn unanswered_connects_are_abandoned_and_named(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
     // The run has no other end.
@@ -99,7 +99,7 @@ fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
     output.note("the target was unreachable for 200ms: the run ended after 0 of 10 requests");
 }
 
-fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
+fn unanswered_requests_time_out_once(context: &Context) {
     let server = target();
     let native = context.onrush().words("-t1 -c3 -d1s --timeout 100ms").word(url(&server, "/hang")).run();
     assert_eq!((native.code, native.requests(), native.socket_errors("timeout")), (5, 0, 3), "{native:?}");
@@ -107,15 +107,15 @@ fn requests_without_an_answer_are_timed_out_once_each(context: &Context) {
     native.note("none of the 3 requests got a complete response: all were still in flight at the end");
 }
 
-fn requests_without_an_answer_are_timed_out_by_wrks_rules(context: &Context) {
-    // wrk has no fractions: one second is not passed within one.
+fn unanswered_requests_time_out_like_wrk(context: &Context) {
+    // wrk has no fractions: one second is not exceeded within one.
     let compat =
         simulate(context.called("wrk").words("-t1 -c3 -d2s --timeout 1s"), "[[fault]]\nevery = 1\nwhat = 'hang'");
     assert_eq!((compat.code, compat.requests(), compat.socket_errors("timeout")), (0, 0, 3), "{compat:?}");
     assert_eq!(compat.stderr, "", "compatible runs say nothing unasked");
 }
 
-fn a_late_answer_is_counted_twice_but_not_with_timeout_0(context: &Context) {
+fn late_responses_count_twice_unless_timeout_0(context: &Context) {
     let server = target();
     let run =
         |timeout| context.onrush().words("-c1 -n2 --timeout").word(timeout).word(url(&server, "/delay/100")).run();
@@ -129,31 +129,31 @@ fn a_late_answer_is_counted_twice_but_not_with_timeout_0(context: &Context) {
     assert_eq!(never.line("Socket errors"), None, "{never:?}");
 }
 
-fn a_frozen_target_is_waited_for(context: &Context) {
+fn frozen_targets_are_awaited(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("freeze"));
     let url = url(&server, "/freeze?every=300ms&ms=250");
     let (output, document) = document(context.onrush().words("-t1 -c1 -d800ms").word(url), &scratch);
     assert_eq!((output.code, output.line("Non-2xx")), (0, None), "{output:?}");
-    // The target itself may get its processor back too late for an answer before the end.
+    // The target itself may get its processor back too late for a response before the end.
     let waits_us = ["/latency/service/max_us", "/censored/max_us"].map(|longest| number(&document, longest));
     assert!(waits_us.into_iter().any(|longest_us| longest_us > 200_000.0), "{waits_us:?}: {document}");
 }
 
-fn a_frozen_target_is_named_with_its_time_and_hides_from_a_closed_loop(context: &Context) {
+fn frozen_targets_are_named_with_duration(context: &Context) {
     let frozen = "connect_us = 0.0\n[[stall]]\nfrom_s = 0.5\nfor_s = 0.4";
     let (output, document) = simulated_document(context.onrush().words("-t1 -c2 -d950ms"), frozen);
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.note("no response from ").ends_with("no response from 0.5 s to 0.9 s"), "{output:?}");
-    // Each connection waited once, and sent too many other requests for a percentile to show it.
+    // Each connection waited once, and sent too many other requests for a percentile to show the wait.
     assert_eq!(number(&document, "/latency/service/max_us"), 401_000.0, "{document}");
     assert!(number(&document, "/latency/service/percentiles_us/99") < 1_001.0, "{document}");
 }
 
-fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
+fn abandoned_requests_replace_their_connection(context: &Context) {
     let server = target();
     let options = "-c1 -n4 --timeout 100ms --give-up 500ms";
     let output = context.onrush().words(options).word(url(&server, "/stall?every=2&ms=20000")).run();
-    // On every connection the first request is answered and the second is not.
+    // On every connection, the first request is answered and the second is not.
     assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
     assert!(output.socket_errors("timeout") >= 2, "{output:?}");
     output.note("2 of 4 requests got no complete response: 2 were abandoned");
@@ -161,7 +161,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
 
-/// Paths of the target with bad responses, and the report's words for them.
+/// Paths of the target with bad responses, and the report's message for each.
 const BAD_ANSWERS: [(&str, &str); 7] = [
     ("/reset", "connection reset by the server (ECONNRESET)"),
     ("/garbage", "not an HTTP response"),
@@ -172,7 +172,7 @@ const BAD_ANSWERS: [(&str, &str); 7] = [
     ("/bad-chunk", "bad chunk size"),
 ];
 
-fn bad_answers_are_named_and_conserved(context: &Context) {
+fn bad_responses_are_named_and_conserved(context: &Context) {
     let server = target();
     for (path, words) in BAD_ANSWERS {
         let output = context.onrush().words("-c4 -n8").word(url(&server, path)).run();
@@ -194,7 +194,7 @@ fn bad_answers_end_compatible_runs_with_code_0(context: &Context) {
     }
 }
 
-fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
+fn surplus_bytes_are_named_and_responses_count(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c2 -n10").word(url(&server, "/extra")).run();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");
@@ -203,7 +203,7 @@ fn bytes_behind_an_answer_are_named_and_the_answer_counts(context: &Context) {
     assert!((1..=10).contains(&output.socket_errors("read")), "{output:?}");
 }
 
-fn a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once(context: &Context) {
+fn unreadable_heads_are_shown_at_the_fault(context: &Context) {
     let long = "x".repeat(200);
     let head = format!("HTTP/1.1 200 OK\r\nX-Long: {long}\r\nno colon\r\n\r\n");
     let address = peers::server(move |stream| {
@@ -218,7 +218,7 @@ fn a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once(con
     let shown = format!("< HTTP/1.1 200 OK\n< X-Long: {long}\n< no colon\n<\n");
     assert!(output.stdout.contains(&shown), "{output:?}");
     assert!(output.stdout.contains("the response is incomplete"), "{output:?}");
-    // A secret stays one, wherever it is cut.
+    // A truncated secret is still a secret.
     for padding in [0, 90] {
         let address = peers::server(move |stream| {
             let mut stream = BufReader::new(stream);
@@ -235,7 +235,7 @@ fn a_head_that_cannot_be_read_is_shown_where_it_is_wrong_and_whole_with_once(con
     }
 }
 
-fn closing_without_a_word_is_named_and_conserved(context: &Context) {
+fn silent_closes_are_named_and_conserved(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c2 -n40").word(url(&server, "/closenohdr")).run();
     assert_eq!(output.code, 0, "{output:?}");
@@ -247,7 +247,7 @@ fn closing_without_a_word_is_named_and_conserved(context: &Context) {
     assert!(named.iter().any(|words| output.stderr.contains(words)), "{output:?}");
 }
 
-/// How much later a real one is tried again is in `native` and `compat`: `resets_and_garbage_are_`….
+/// The delay between attempts on a real server is in `native` and `compat`: `resets_and_garbage_are_`….
 fn failing_servers_are_not_hammered(context: &Context) {
     for what in ["'reset'", r#"{ answer = "HTTP/1.1 no status\r\n\r\n" }"#] {
         let scenario = format!("[[fault]]\nevery = 1\nwhat = {what}");
@@ -255,16 +255,16 @@ fn failing_servers_are_not_hammered(context: &Context) {
             let (_, document) = simulated_document(onrush.words("-d1s"), &scenario);
             number(&document, "/connections/opened") as u64
         };
-        // Waits that double from 1 ms, give or take a quarter: ten or eleven attempts.
+        // Waits that double from 1 ms, plus or minus a quarter: ten or eleven attempts.
         let native = opened(context.onrush().words("-t1 -c4"));
         assert!((4 * 9..=4 * 12).contains(&native), "{native} for {what}");
-        // Waits of 6 to 10 ms, and a millisecond and a tenth until the next failure.
+        // Waits of 6 to 10 ms, and 1.1 ms until the next failure.
         let compat = opened(context.called("wrk").words("-t1 -c2"));
         assert!((2 * 90..=2 * 141).contains(&compat), "{compat} for {what}");
     }
 }
 
-fn hostile_garbage_is_escaped_and_cut(context: &Context) {
+fn hostile_garbage_is_escaped_and_truncated(context: &Context) {
     let garbage = [b"\x1b]0;mine\x07\x1b[2J\r\nnote: all is well\r\n\x9b31m\xff".to_vec(), vec![b'A'; 5_000]].concat();
     let output = run_against_answer(context, garbage);
     assert_eq!(output.code, 5, "{output:?}");
@@ -275,7 +275,7 @@ fn hostile_garbage_is_escaped_and_cut(context: &Context) {
     assert_is_fit_for_a_terminal(&run_against_answer(context, escapes));
 }
 
-fn a_hostile_location_is_escaped_and_cut(context: &Context) {
+fn hostile_locations_are_escaped_and_truncated(context: &Context) {
     let head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://e/\xc2\x9b\xff".to_vec();
     let output = run_against_answer(context, [head, vec![b'A'; 5_000], b"\r\n\r\n".to_vec()].concat());
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
@@ -298,14 +298,14 @@ fn run_against_answer(context: &Context, answer: Vec<u8>) -> ProgramOutput {
 fn assert_is_fit_for_a_terminal(output: &ProgramOutput) {
     let fit = |character: char| matches!(character, ' '..='~' | '\n' | '×');
     assert!(output.stderr.chars().all(fit), "{output:?}");
-    // The rest of a line is our text, and is not long.
+    // The rest of a line is our text, and short.
     for line in output.stderr.lines() {
         assert!(line.chars().count() < 120 + 100, "{line}");
         assert!(!line.contains(&"A".repeat(121)), "{line}");
     }
 }
 
-fn redirects_are_said_with_their_location(context: &Context) {
+fn redirects_are_reported_with_location(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c2 -n20").word(url(&server, "/status/301")).run();
     assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
@@ -313,7 +313,7 @@ fn redirects_are_said_with_their_location(context: &Context) {
     assert_eq!(output.line("Non-2xx"), None, "wrk counts statuses from 400 on");
 }
 
-fn a_mixture_of_statuses_is_said(context: &Context) {
+fn mixed_statuses_are_reported(context: &Context) {
     let answered = AtomicU64::new(0);
     let address = peers::server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -330,7 +330,7 @@ fn a_mixture_of_statuses_is_said(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "a status is a complete answer");
 }
 
-fn a_bad_request_that_speaks_of_tls_is_told_from_any_other(context: &Context) {
+fn tls_hints_in_bad_requests_are_recognized(context: &Context) {
     let said = |body: &str, split: usize| {
         let answer = format!("HTTP/1.1 400 Bad Request\\r\\nContent-Length: {}\\r\\n\\r\\n{body}", body.len());
         let scenario = format!("split = {split}\nanswer = \"{answer}\"\n");
@@ -345,7 +345,7 @@ fn a_bad_request_that_speaks_of_tls_is_told_from_any_other(context: &Context) {
     assert!(other.contains("all 20 responses were 400: --once shows one in full"), "{other}");
 }
 
-fn an_early_refusal_of_a_large_body_is_an_answer(context: &Context) {
+fn early_refusals_of_bodies_are_responses(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("early"));
     let body = scratch.file("body", vec![b'x'; 5 << 20]);
     let run = |onrush: Onrush| {
@@ -366,9 +366,9 @@ fn an_early_refusal_of_a_large_body_is_an_answer(context: &Context) {
     );
 }
 
-fn a_large_body_reaches_a_slow_reader_whole(context: &Context) {
-    // More than all buffers on the way hold. The length of a piece is prime: no part of the body is like another at an
-    // even distance.
+fn large_bodies_reach_slow_readers_completely(context: &Context) {
+    // More than the capacity of all buffers on the way. The length of a piece is prime: no two parts of the body at an
+    // even distance are equal.
     let piece: Vec<u8> = (0..65_537_u32).map(|index| (index ^ (index >> 8)) as u8).collect();
     let body = Arc::new(piece.repeat(200));
     let scratch = Scratch::new("large");
@@ -396,7 +396,7 @@ fn a_large_body_reaches_a_slow_reader_whole(context: &Context) {
     assert!(intact, "the body is not what was sent");
 }
 
-fn an_address_that_refuses_is_left_out(context: &Context) {
+fn refusing_addresses_are_skipped(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("hosts"));
     let hosts = scratch.file("hosts", "::1 localhost\n127.0.0.1 localhost\n");
     let port = server.address().port();
@@ -410,13 +410,13 @@ fn an_address_that_refuses_is_left_out(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "a dropped address is no error: {output:?}");
     output.note(&format!("[::1]:{port} was left out: connection refused"));
     assert_eq!(counts(server.address()).connections, 6, "every connection went to the address that works");
-    // The shell in between cannot call the program by another name.
+    // The intermediate shell cannot call the program by another name.
     let output = run(context.called("wrk"), "--compat wrk -t2 -c6 -n12");
     assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
     assert_eq!(output.stderr, "", "compatible runs say nothing unasked");
 }
 
-/// The command in its own namespace, where this file is `/etc/hosts`.
+/// The command in a separate namespace, with this file as `/etc/hosts`.
 fn with_hosts(hosts: &Path, command: &Command) -> Command {
     let mut wrapped = Command::new("unshare");
     let script = r#"mount --bind "$0" /etc/hosts && exec "$@""#;

@@ -1,5 +1,5 @@
-//! Searches for the highest load: results, output and refusals of the whole program. The decisions of a search, and its
-//! accuracy, are simulated in src/search.
+//! Searches for the highest load: results, output and refusals of the whole program. Decisions and accuracy of searches
+//! are simulated in src/search.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,30 +17,30 @@ use crate::results::number;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    the_rate_of_a_target_of_known_capacity_is_found (Once);
-    loads_that_meet_the_objective_are_held_against_nothing (Once);
-    a_run_whose_last_response_comes_early_counts_whole (Once);
+    known_capacities_are_found (Once);
+    loads_meeting_the_objective_hold (Once);
+    runs_with_early_last_responses_count_fully (Once);
     connections_are_searched_in_a_closed_loop (Once);
-    a_search_ends_with_its_result_and_exit_code (Once);
-    a_search_goes_on_when_the_target_has_recovered (Once);
+    searches_end_with_result_and_exit_code (Once);
+    searches_continue_after_target_recovery (Once);
     connections_are_opened_first_and_outlast_the_runs (Once);
-    a_run_begins_when_nothing_is_in_flight_any_more (Once);
-    a_real_search_takes_the_time_that_it_says;
-    a_target_without_a_processor_is_not_held_to_what_it_did (Once) needs "taskset";
-    a_real_signal_ends_the_first_look (Once);
-    a_target_that_is_not_there_is_refused_as_by_a_run (Once);
-    what_makes_no_search_is_refused (Once);
+    runs_start_with_nothing_in_flight (Once);
+    real_searches_report_their_duration;
+    starved_targets_are_not_judged (Once) needs "taskset";
+    signals_end_the_first_look (Once);
+    missing_targets_are_refused_like_in_runs (Once);
+    invalid_searches_are_refused (Once);
 }
 
-/// A target that does 500 requests a second, one after the other.
+/// A target that serves 500 requests per second, one at a time.
 const EVEN: &str = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\n";
 
-fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
+fn known_capacities_are_found(context: &Context) {
     let words = "-t1 --find-max p90<200ms,errors<1% -d 60s -R 430";
     let (output, document) = simulated_document(context.onrush().words(words), EVEN);
     assert_eq!(output.code, 0, "{output:?}");
     // A higher rate r leaves (r - 500) × 3 s requests waiting at the end of a run of 3 s, warm-up included: 200 ms, or
-    // 100 requests, at 533/s. That the latency rises is found out much earlier.
+    // 100 requests, at 533/s. The rise of the latency is detected much earlier.
     let highest = number(&document, "/highest/load");
     assert!((490.0..=505.0).contains(&highest), "{highest}: {output:?}");
     assert!(
@@ -54,7 +54,7 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     let early: Vec<&Value> = points.iter().filter(|point| point["ended_early"] == true).collect();
     assert!(!early.is_empty(), "{document}");
     for point in early {
-        // It measured for as long as it says.
+        // The run measured for the reported time.
         let per_s = number(point, "/rate_per_s");
         assert!((490.0..=510.0).contains(&per_s), "{point}");
     }
@@ -65,14 +65,14 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     let schema: Value = serde_json::from_str(include_str!("../../docs/search.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("it is a schema");
     assert!(validator.is_valid(&document), "{document}");
-    // Every run, every warm-up and every pause is part of the time that a search may take.
+    // Every run, warm-up and pause is part of the time limit of a search.
     let took_s = number(&document, "/duration_s");
     assert!((30.0..=62.0).contains(&took_s), "{took_s}: {output:?}");
 }
 
-/// The objective permits the failures; responses of 100 ms and the limit of 102 ms are in one bin of the timeline; a
-/// single request is slower than the deviation may be.
-fn loads_that_meet_the_objective_are_held_against_nothing(context: &Context) {
+/// The objective permits the failures. Responses of 100 ms and the limit of 102 ms are in one bin of the timeline. A
+/// single request is slower than the allowed deviation.
+fn loads_meeting_the_objective_hold(context: &Context) {
     let resets = format!("{EVEN}[[fault]]\nevery = 50\nwhat = 'reset'");
     let [close, slow] =
         ["98000.0", "20000.0"].map(|us| EVEN.replace("latency_us = 0.0", &format!("latency_us = {us}")));
@@ -89,9 +89,9 @@ fn loads_that_meet_the_objective_are_held_against_nothing(context: &Context) {
     }
 }
 
-/// With random arrivals the last request may be due, and answered, long before the time is up.
-fn a_run_whose_last_response_comes_early_counts_whole(context: &Context) {
-    // With a percentile, the load would go on after the last request of a run.
+/// With random arrivals, the last request may be due, and answered, long before the time is up.
+fn runs_with_early_last_responses_count_fully(context: &Context) {
+    // With a percentile, the load would continue after the last request of a run.
     let words = "-t1 --find-max mean<200ms,errors<1% -d 30s -R 40 --arrivals poisson";
     let (output, document) = simulated_document(context.onrush().words(words), EVEN);
     assert_eq!(output.code, 0, "{output:?}");
@@ -105,7 +105,7 @@ fn a_run_whose_last_response_comes_early_counts_whole(context: &Context) {
 }
 
 fn connections_are_searched_in_a_closed_loop(context: &Context) {
-    // Each further connection waits 10 ms longer: four of them 40 ms.
+    // Each additional connection waits 10 ms longer: 40 ms with four.
     let slow = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 10000.0";
     let words = "-t1 -c2 --find-max p50<45ms --over connections -d 20s --format json";
     let output = simulate(context.onrush().words(words), slow);
@@ -118,7 +118,7 @@ fn connections_are_searched_in_a_closed_loop(context: &Context) {
     }
 }
 
-fn a_search_ends_with_its_result_and_exit_code(context: &Context) {
+fn searches_end_with_result_and_exit_code(context: &Context) {
     let stalls: String = (0..160)
         .map(|n| format!("[[generator_stall]]\nfrom_s = {:.3}\nfor_s = 0.04\n", 0.3 + 0.37 * f64::from(n)))
         .collect();
@@ -145,7 +145,7 @@ fn a_search_ends_with_its_result_and_exit_code(context: &Context) {
             "p99<50ms cannot hold at any rate: even when sent one at a time, every request took at least 300.00ms (13 requests \
              measured over 21 s)\n",
         ),
-        // Nobody knows the percentile of all.
+        // The percentile over all requests is unknown.
         (
             "--find-max p99<50ms -R 400 -d 30s",
             "latency_us = 1000.0\n[[fault]]\nevery = 10\nwhat = 'reset'",
@@ -165,7 +165,7 @@ fn a_search_ends_with_its_result_and_exit_code(context: &Context) {
             "Highest rate with p99<50ms: unknown: the target did not respond at 200.0/s\n",
         ),
         ("--find-max p99<20ms -R 430", &limited, 6, "Highest rate with p99<20ms: unknown: at "),
-        // One request to begin with, and runs of 3 s: the signal comes in the third.
+        // One request first, then runs of 3 s: the signal arrives in the third run.
         (
             "--find-max p50<500ms -R 400",
             "signal_s = 7.0",
@@ -187,9 +187,9 @@ fn a_search_ends_with_its_result_and_exit_code(context: &Context) {
     }
 }
 
-/// Nothing is answered for three seconds, in which a run fails. Requests that it leaves are no part of the next run,
-/// which begins when the target answers at once.
-fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
+/// Nothing is answered for three seconds, in which a run fails. The remaining requests do not affect the next run,
+/// which starts when the target responds at once.
+fn searches_continue_after_target_recovery(context: &Context) {
     let stalled = format!("{EVEN}[[stall]]\nfrom_s = 5.0\nfor_s = 6.0\n");
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -R 300"), &stalled);
     assert_eq!(output.code, 0, "{output:?}");
@@ -201,23 +201,23 @@ fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
         .map(|point| number(point, "/load"))
         .collect();
     assert_eq!(failed, [375.0], "one run, and none after it: {output:?}");
-    // It goes on upwards although a lower rate has failed.
+    // The search continues upwards although a lower rate has failed.
     assert!(number(&document, "/highest/load") >= 450.0, "{output:?}");
     assert!(output.stderr.contains("1 of "), "{output:?}");
     assert!(output.stderr.contains(" runs contradicts the others (the run at 375.0/s failed)"), "{output:?}");
-    // Twenty requests at a time take two seconds each: ten a second.
+    // Batches of twenty requests take two seconds each: ten requests per second.
     let slow = "latency_us = 1000.0\n[capacity]\nworkers = 20\nservice_us = 2000000.0\nqueue = 5000";
     let (output, document) = simulated_document(context.onrush().words("-t1 -R 5 --find-max p50<4s -d 5m"), slow);
     let highest = number(&document, "/highest/load");
     assert!(output.code == 0 && (9.0..=10.5).contains(&highest), "{output:?}");
     assert!(!output.stderr.contains("  void  "), "{output:?}");
-    // The first of its runs is disturbed, as if the target had yet to warm up.
+    // The first run is disturbed, as if the target still had to warm up.
     let outage = "[[outage]]\nfrom_s = 2.0\nfor_s = 3.0";
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 20s"), outage);
     assert!(output.stderr.contains("): in this run, the target did not respond for "), "{output:?}");
 }
 
-/// Connects wait for most of a second; then nobody accepts a connection after the first second.
+/// Connects take almost a second. After the first second, no connection is accepted.
 fn connections_are_opened_first_and_outlast_the_runs(context: &Context) {
     let late = format!("backlog = [{{ from_s = 0.0, for_s = 0.9 }}]\n{EVEN}");
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 15s"), &late);
@@ -230,8 +230,8 @@ fn connections_are_opened_first_and_outlast_the_runs(context: &Context) {
     assert!(held >= 3, "run after run: {output:?}");
 }
 
-/// A closed loop ends with a request in flight on each connection; the next run begins when all have been answered.
-fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
+/// A closed loop ends with a request in flight on each connection. The next run starts when all have been answered.
+fn runs_start_with_nothing_in_flight(context: &Context) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let in_flight = Arc::new(AtomicI64::new(0));
@@ -239,7 +239,8 @@ fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
     thread::spawn(move || {
         let mut last = Instant::now();
         for connection in listener.incoming().flatten() {
-            // The first connection of a run: those of one run come together, unless the machine is very busy.
+            // The first connection of a run: the connections of one run arrive together, unless the machine is very
+            // busy.
             if last.elapsed() > Duration::from_millis(900) {
                 let _ = sender.send(in_flight.load(Ordering::Relaxed));
             }
@@ -248,7 +249,7 @@ fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
             thread::spawn(move || answer_after(Duration::from_millis(150), connection, &in_flight));
         }
     });
-    // At the least a search takes five seconds.
+    // A search takes at least five seconds.
     let words = format!("-t1 -c8 --find-max p50<5s --over connections -d 5s http://{address}/");
     let output = context.onrush().words(&words).run();
     let seen: Vec<i64> = seen.try_iter().collect();
@@ -267,8 +268,8 @@ fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI6
     }
 }
 
-/// A search by the machine's clock.
-fn a_real_search_takes_the_time_that_it_says(context: &Context) {
+/// A search by the real clock.
+fn real_searches_report_their_duration(context: &Context) {
     let server = target();
     let words = "-t1 -c2 --find-max errors<=100% --over threads -d 5s";
     let scratch = Scratch::new("real-search");
@@ -280,9 +281,9 @@ fn a_real_search_takes_the_time_that_it_says(context: &Context) {
     assert!(!points.is_empty() && measured_s < took_s && took_s < output.took.as_secs_f64(), "{document}: {output:?}");
 }
 
-/// Two busy loops have priority on the only processor of the target, so that it waits for milliseconds again and again.
-/// The search's result is up to the machine; its claims are not.
-fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
+/// Two busy loops have priority on the only processor of the target, which repeatedly waits for milliseconds. The
+/// result of the search depends on the machine; its claims do not.
+fn starved_targets_are_not_judged(context: &Context) {
     let pin = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)
                taskset -pc $first $$ >&2";
     let looping =
@@ -291,7 +292,7 @@ fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
     let server = Served::start_after(&format!("{pin}; exec nice -n 10 \"$0\" \"$@\""));
     let scratch = Scratch::new("starved");
     let file = scratch.path().join("search.json");
-    // No search is shorter.
+    // The shortest possible search.
     let words = "-t1 --find-max p90<50ms -d 5s -R 200 -o";
     let path = format!("http://{}/capacity?rps=1000", server.address);
     let output = context.onrush().words(words).word(&file).word(path).run();
@@ -311,12 +312,12 @@ fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
             let has_cause = causes.iter().any(|cause| output.stderr.contains(cause));
             assert!(is_unknown || has_cause, "{output:?}");
         }
-        // 3 would claim that no rate holds.
+        // Code 3 would claim that no rate holds.
         code => panic!("{code}: {output:?}"),
     }
 }
 
-/// A process that uses a processor until this is dropped.
+/// A process that occupies a processor until this is dropped.
 struct BusyProcess(Child);
 
 impl Drop for BusyProcess {
@@ -326,7 +327,7 @@ impl Drop for BusyProcess {
     }
 }
 
-fn a_real_signal_ends_the_first_look(context: &Context) {
+fn signals_end_the_first_look(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t1 --find-max p99<50ms").word(url(&server, "/"));
     let output = onrush.interrupt_after(Duration::from_millis(400)).run();
@@ -339,7 +340,7 @@ fn a_real_signal_ends_the_first_look(context: &Context) {
     );
 }
 
-fn a_target_that_is_not_there_is_refused_as_by_a_run(context: &Context) {
+fn missing_targets_are_refused_like_in_runs(context: &Context) {
     for words in ["", "-R 500", "--format json -R 500", "--over connections -c2"] {
         let output = context.onrush().words("--find-max p99<50ms http://127.0.0.1:1/").words(words).run();
         assert_eq!((output.code, &output.stdout[..]), (2, ""), "{output:?}");
@@ -347,7 +348,7 @@ fn a_target_that_is_not_there_is_refused_as_by_a_run(context: &Context) {
     }
 }
 
-fn what_makes_no_search_is_refused(context: &Context) {
+fn invalid_searches_are_refused(context: &Context) {
     for (words, line) in [
         ("--find-max p99<50", "--find-max \"p99<50\": at \"50\": which unit? write 50ms, 50us or 50s"),
         (

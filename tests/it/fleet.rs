@@ -1,5 +1,5 @@
-//! Cost of many machines, and how exactly they begin. These are measurements, as in `machine`; `make test` shows in
-//! `machines` that it works at all.
+//! Cost and start precision of many machines. These are measurements, as in `machine`. In `make test`, `machines` shows
+//! that the function works.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -16,13 +16,13 @@ use crate::machines::Coordinator;
 use crate::results::number;
 
 cases! {
-    a_thousand_machines_take_one_processor_of_their_coordinator (Once);
-    a_worker_costs_what_a_run_alone_costs;
-    machines_in_namespaces_begin_at_once needs "python3", "unshare -rnpf --mount-proc ip link add one type veth peer name other";
+    thousand_machines_need_one_coordinator_processor (Once);
+    workers_cost_no_more_than_runs;
+    machines_start_simultaneously needs "python3", "unshare -rnpf --mount-proc ip link add one type veth peer name other";
     busy_machines_are_not_lost (Once);
 }
 
-/// A row of a second in which much was different.
+/// A row of a second with many different values.
 fn full_row() -> Totals {
     let mut row = Totals::default();
     for value in 1..2_000 {
@@ -36,7 +36,7 @@ fn full_row() -> Totals {
     row
 }
 
-/// A worker that measures nothing, and reports such rows.
+/// A worker that measures nothing and reports such rows.
 fn pretend(member: &WorkerClient, interrupt: &Interrupt, row: &Totals, rows: u64) {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut sum = RowSums::default();
@@ -77,7 +77,7 @@ fn pretend(member: &WorkerClient, interrupt: &Interrupt, row: &Totals, rows: u64
     }
 }
 
-fn a_thousand_machines_take_one_processor_of_their_coordinator(context: &Context) {
+fn thousand_machines_need_one_coordinator_processor(context: &Context) {
     const MACHINES: u32 = 1_000;
     const SECONDS: u64 = 20;
     let server = target();
@@ -85,7 +85,7 @@ fn a_thousand_machines_take_one_processor_of_their_coordinator(context: &Context
     let mut coordinator = Coordinator::start(context.onrush(), "fleet", &words, &url(&server, "/"));
     let token = Token::read(&coordinator.token).expect("it is made");
     let (interrupt, row) = (Interrupt::default(), full_row());
-    // Each half of a second: when it was, the processor time of the coordinator, and its most memory.
+    // Per half second: time, processor time of the coordinator, and its peak memory.
     let mut seen: Vec<(Instant, f64, u64)> = Vec::new();
     thread::scope(|scope| {
         for index in 0..MACHINES {
@@ -121,7 +121,7 @@ fn a_thousand_machines_take_one_processor_of_their_coordinator(context: &Context
     assert!(share <= 1.0 && most_kb <= 300_000, "{share} processors, {most_kb} kB");
 }
 
-/// The processor time of a process in seconds, and the most memory it has had in kilobytes.
+/// Processor time of a process in seconds, and its peak memory in kilobytes.
 fn cost(pid: u32) -> Option<(f64, u64)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
@@ -131,7 +131,7 @@ fn cost(pid: u32) -> Option<(f64, u64)> {
     Some((ticks / 100.0, most.trim().trim_end_matches(" kB").parse().ok()?))
 }
 
-fn a_worker_costs_what_a_run_alone_costs(context: &Context) {
+fn workers_cost_no_more_than_runs(context: &Context) {
     const ROUNDS: usize = 15;
     let server = target();
     let words = format!("--io {} -t1 -c20 -n800k", context.backend);
@@ -159,14 +159,14 @@ fn a_worker_costs_what_a_run_alone_costs(context: &Context) {
     assert!(median <= 1.02, "{ratios:?}");
 }
 
-/// The program with these words, in a shell that says at its end how much processor time it took.
+/// The program with these arguments, in a shell that prints its processor time at the end.
 fn timed(words: Vec<String>) -> Child {
     let mut command = Command::new("bash");
     command.args(["-c", "\"$@\" >/dev/null; times", "-", env!("CARGO_BIN_EXE_onrush")]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
 }
 
-/// The processor time that a [`timed`] program took, in seconds.
+/// Processor time of a [`timed`] program, in seconds.
 fn spent_s(program: Child) -> f64 {
     let output = finish(program);
     // The last line is about the children: `0m0.844s 0m1.020s`.
@@ -175,7 +175,7 @@ fn spent_s(program: Child) -> f64 {
     line.split(' ').map(|time| seconds(time).unwrap_or_else(|| panic!("{output:?}"))).sum()
 }
 
-fn machines_in_namespaces_begin_at_once(context: &Context) {
+fn machines_start_simultaneously(context: &Context) {
     let scratch = Scratch::new("fleet-start");
     let script = scratch.file("start.sh", IN_NAMESPACES);
     let python = scratch.file("arrivals.py", ARRIVALS);
@@ -227,10 +227,9 @@ wait $target || true
 cat arrived
 "#;
 
-/// When it is ended, prints how many microseconds the requests of one client lag behind those of the other, or are
-/// ahead of them, and how many its first one does; that is due half a millisecond after the other's. Of what is due
-/// every millisecond, the one that arrived with the least delay counts. The kernel says when packets arrived: the
-/// server itself may have to wait for a processor.
+/// At its end, prints the lag between the requests of the two clients in microseconds, and the lag of their first
+/// requests; the second client starts half a millisecond later. Of the requests due every millisecond, the one with the
+/// least delay counts. The kernel timestamps the packets: the server itself may have to wait for a processor.
 const ARRIVALS: &str = r#"import select, signal, socket, struct, sys
 SO_TIMESTAMPNS = 35
 class Client:

@@ -1,22 +1,22 @@
-//! Gates: the exit code of a run when a condition holds, and the messages.
+//! Gates: the exit code of a run if a condition holds, and the messages.
 
 use crate::harness::{Context, Scratch, cases, target, url};
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    a_broken_gate_is_named_with_its_value_and_exits_with_3 (Once);
-    a_gate_that_holds_nothing_against_a_run_is_silent (Once);
-    a_percentile_left_open_by_missing_responses_breaks_its_gate (Once);
-    a_run_that_a_signal_ended_passes_no_gate (Once);
-    gates_are_cases_of_a_test_suite;
-    other_failures_come_first (Once);
-    a_condition_that_cannot_be_read_starts_nothing (Once);
+    broken_gates_are_named_with_code_3 (Once);
+    passed_gates_are_silent (Once);
+    unbounded_percentiles_break_gates (Once);
+    interrupted_runs_pass_no_gate (Once);
+    gates_become_test_suite_cases;
+    other_failures_precede_gates (Once);
+    unreadable_conditions_start_nothing (Once);
 }
 
 /// Each response takes a millisecond.
 const EVEN: &str = "connect_us = 0.0\nlatency_us = 1000.0";
 
-fn a_broken_gate_is_named_with_its_value_and_exits_with_3(context: &Context) {
+fn broken_gates_are_named_with_code_3(context: &Context) {
     for program in context.both() {
         let gates = "-t1 -c1 -d5s --fail-if p50<5s --fail-if errors>1%,rate>1 --annotate";
         let output = simulate(program.words(gates), EVEN);
@@ -31,15 +31,15 @@ fn a_broken_gate_is_named_with_its_value_and_exits_with_3(context: &Context) {
     assert_eq!(gates[0]["terms"][0]["term"], "p100<5s");
 }
 
-fn a_gate_that_holds_nothing_against_a_run_is_silent(context: &Context) {
+fn passed_gates_are_silent(context: &Context) {
     let words = "-t1 -c2 -d5s -R 200 --fail-if scheduled.p99.9>1ms --fail-if rate<0.99*asked --fail-if status.5xx>0 --fail-if dropped>0";
     let output = simulate(context.onrush().words(words), EVEN);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
 }
 
-/// Of 1,000 requests every tenth is reset as soon as its response would begin. The other 900 take a millisecond, so the
-/// 89th percentile of all is the 891st value, and the 90th is unknown.
-fn a_percentile_left_open_by_missing_responses_breaks_its_gate(context: &Context) {
+/// Every tenth of 1,000 requests is reset at the start of its response. The other 900 take a millisecond, so the 89th
+/// percentile of all is the 891st value, and the 90th is unknown.
+fn unbounded_percentiles_break_gates(context: &Context) {
     let scratch = Scratch::new("bounds");
     let [json, suite] = ["r.json", "r.xml"].map(|name| scratch.path().join(name));
     let words = "-t1 -c20 -d5s -R200 --annotate --fail-if p89>50ms --fail-if p99>50ms --fail-if service.p99>50ms";
@@ -63,7 +63,7 @@ fn a_percentile_left_open_by_missing_responses_breaks_its_gate(context: &Context
 }
 
 /// `onrush --fail-if … && deploy` must not deploy after Ctrl-C.
-fn a_run_that_a_signal_ended_passes_no_gate(context: &Context) {
+fn interrupted_runs_pass_no_gate(context: &Context) {
     for (words, scenario, code) in [
         ("", "", 0),
         ("--fail-if p99>50ms", "", 130),
@@ -81,8 +81,8 @@ fn a_run_that_a_signal_ended_passes_no_gate(context: &Context) {
             let is_compat = program.is_compat();
             let output =
                 simulate(program.words("-t1 -c1 -d20s").words(words), &format!("signal_s = 2.0\n{EVEN}\n{scenario}"));
-            // As wrk a run without responses is no failure by itself, but its gate is undecided; and a run that nobody
-            // accepts does not begin.
+            // In wrk mode, a run without responses is no failure by itself, but its gate is undecided. A run refused by
+            // its target does not start.
             let code = match code {
                 2 if is_compat => 1,
                 5 if is_compat => 6,
@@ -95,7 +95,7 @@ fn a_run_that_a_signal_ended_passes_no_gate(context: &Context) {
     }
 }
 
-fn gates_are_cases_of_a_test_suite(context: &Context) {
+fn gates_become_test_suite_cases(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("junit"));
     let file = scratch.path().join("suite.xml");
     let output = context
@@ -113,7 +113,7 @@ fn gates_are_cases_of_a_test_suite(context: &Context) {
     assert_eq!(text.matches("<failure message=\"p100&lt;5s was ").count(), 1, "{text}");
 }
 
-fn other_failures_come_first(context: &Context) {
+fn other_failures_precede_gates(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("gates-order"));
     let script = scratch.file("quits.lua", "function done() os.exit(7) end");
     let quits = context
@@ -127,7 +127,7 @@ fn other_failures_come_first(context: &Context) {
     assert_eq!(dead.code, 2, "{dead:?}");
 }
 
-fn a_condition_that_cannot_be_read_starts_nothing(context: &Context) {
+fn unreadable_conditions_start_nothing(context: &Context) {
     let output = context.onrush().words("-d1s --fail-if p99>50ms,eror>1% http://127.0.0.1:1/").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     let expected =

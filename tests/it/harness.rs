@@ -1,4 +1,4 @@
-//! Tools of every integration test: cases, the program as a command, servers, and readers of the report.
+//! Tools of all integration tests: cases, the program as a command, servers, and readers of the report.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,18 +17,18 @@ use onrush::serve::{EmbeddedServer, ServeConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-/// Every test runs once on each of them.
+/// Every test runs once on each backend.
 pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
 
-/// The beginning of the verdict's line.
+/// Start of the verdict's line.
 const VERDICT: &str = "verdict: ";
-/// The beginning of the line that says with `-v` how busy everything was.
+/// Start of the line of `-v` on processor usage.
 const USAGE: &str = "usage: ";
 
-/// The beginning of the note about wrk's mean, which every run with `-v` has.
+/// Start of the note on wrk's mean, which every run with `-v` prints.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
-/// Notes that any run may have beside others that want the same processors.
+/// Notes that may appear in any run that shares its processors.
 pub const OF_THE_MACHINE: [&str; 9] = [
     "note: the hypervisor took",
     "note: onrush itself was stalled",
@@ -41,24 +41,25 @@ pub const OF_THE_MACHINE: [&str; 9] = [
     " were sent more than ",
 ];
 
-/// A program that runs longer is ended, and its test fails.
+/// Time limit of a program. When it is exceeded, the program is killed and its test fails.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
 /// One test.
 pub struct Case {
     pub name: &'static str,
     pub how: &'static [TestMode],
-    /// Programs that it needs, as [`is_installed`] reads them; skipped without them.
+    /// Required programs, in the syntax of [`is_installed`]. The test is skipped without them.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
 }
 
-/// How a test runs, if not on each backend and beside others.
+/// Deviations from running on each backend, beside other tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TestMode {
     /// Only once: the backend makes no difference.
     Once,
-    /// Alone: it takes ports, descriptors or processors that others would miss, or looks at this process's resources.
+    /// Alone: the test takes ports, descriptors or processors that others would miss, or observes this process's
+    /// resources.
     Alone,
 }
 
@@ -67,8 +68,7 @@ pub struct Context {
     pub backend: &'static str,
 }
 
-/// Makes a list of [`Case`]s from functions: `name (Once, Alone) needs "tool", "tool";`, of which all but the name may
-/// be missing.
+/// Makes a list of [`Case`]s from functions: `name (Once, Alone) needs "tool", "tool";`. Only the name is required.
 macro_rules! cases {
     ($($name:ident $(($($how:ident),+))? $(needs $($tool:literal),+)?;)*) => {
         /// The tests of this file.
@@ -87,8 +87,8 @@ pub(crate) use cases;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
-/// True if a program can be found; with arguments after it, if it succeeds with them. `::1` checks for the IPv6
-/// loopback address instead, `io_uring` for the kernel's permission to use it, a path for that to open the file.
+/// True if a program can be found; with arguments, if it succeeds with them. `::1` checks for the IPv6 loopback address
+/// instead, `io_uring` for the kernel's permission to use it, a path for the permission to open the file.
 pub fn is_installed(program: &'static str) -> bool {
     static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().expect("nobody panics while it is locked");
@@ -122,21 +122,21 @@ pub fn target() -> EmbeddedServer {
         .expect("the target starts")
 }
 
-/// The URL of a path of a server.
+/// URL of a path of a server.
 pub fn url(server: &EmbeddedServer, path: &str) -> String {
     format!("http://{}{path}", server.address())
 }
 
-/// Counts of the embedded target.
+/// Counters of the embedded target.
 #[derive(Debug)]
 pub struct TargetCounts {
-    /// Connections accepted, without the one that reads the counters.
+    /// Accepted connections, without the one that reads the counters.
     pub connections: u64,
-    /// Requests whose head was read.
+    /// Requests with a completely read head.
     pub requests: u64,
 }
 
-/// Asks the embedded target; once per server, because only the current connection is left out.
+/// Reads the counters of the embedded target; once per server, because only the current connection is excluded.
 pub fn counts(address: SocketAddr) -> TargetCounts {
     let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let number = |name: &str| -> u64 {
@@ -146,7 +146,7 @@ pub fn counts(address: SocketAddr) -> TargetCounts {
     TargetCounts { connections: number("connections") - 1, requests: number("requests") }
 }
 
-/// Sends bytes on a new connection and returns everything that comes back until its end.
+/// Sends bytes on a new connection, and returns everything received until its end.
 pub fn exchange(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the server accepts");
     stream.write_all(request.as_bytes()).expect("the server reads");
@@ -155,26 +155,26 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// Waits until a run has begun: the embedded target has had a request.
+/// Waits until a run has started: the embedded target has received a request.
 #[track_caller]
 pub fn wait_for_load(server: &EmbeddedServer) {
     wait_until(|| counts(server.address()).requests > 0);
 }
 
-/// The embedded target in its own process, with as many open files as the machine allows.
+/// The embedded target in a separate process, with the maximum number of open files.
 pub struct Served {
     child: Child,
-    /// Where it listens.
+    /// Address of the target.
     pub address: SocketAddr,
 }
 
 impl Served {
-    /// Starts it on a free port.
+    /// Starts the target on a free port.
     pub fn start() -> Self {
         Self::start_by(&mut Command::new(PROGRAM))
     }
 
-    /// Starts it from a shell that does this first.
+    /// Starts the target from a shell after this preparation.
     pub fn start_after(preparation: &str) -> Self {
         Self::start_by(Command::new("sh").arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\"")).arg(PROGRAM))
     }
@@ -210,31 +210,31 @@ impl Context {
         Onrush::new(self.backend, command, true)
     }
 
-    /// The program natively, and called as wrk.
+    /// The program called natively, and called as wrk.
     pub fn both(&self) -> [Onrush; 2] {
         [self.onrush(), self.called("wrk")]
     }
 
-    /// The program in native mode under another limit; `limit`: an argument of `ulimit`.
+    /// The program in native mode under another limit. `limit`: an argument of `ulimit`.
     pub fn limited(&self, limit: &str) -> Onrush {
         self.after(&format!("ulimit {limit}"))
     }
 
-    /// The program in native mode, started by a shell that does this first.
+    /// The program in native mode, started from a shell after this preparation.
     pub fn after(&self, preparation: &str) -> Onrush {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\"")).arg(PROGRAM);
         Onrush::new(self.backend, command, false)
     }
 
-    /// The program called by the path of a link whose name makes it wrk.
+    /// The program called through a link whose name selects wrk mode.
     pub fn called_at(&self, link: &Path) -> Onrush {
         Onrush::new(self.backend, Command::new(link), true)
     }
 }
 
-/// A command line, to be run on one backend. Every run has `-v`, and the backend it names is checked and removed from
-/// the output, unless the test is about something that never runs.
+/// A command line for one backend. Every run has `-v`: the backend is checked, and removed from the output, unless the
+/// test expects no run.
 pub struct Onrush {
     command: Command,
     backend: &'static str,
@@ -245,16 +245,16 @@ pub struct Onrush {
     script_args: Vec<String>,
 }
 
-/// Output of a program, and how it ended.
+/// Output of a program, and its end.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
     pub stdout: String,
     pub stderr: String,
-    /// The verdict, as `-v` or a run of a second prints it; `run_plain` leaves it in the output.
+    /// The verdict printed by `-v` or by a run of a second; `run_plain` leaves it in the output.
     pub verdict: String,
-    /// The notes that `run` took from standard error because the machine's load may cause them.
+    /// Notes that `run` removed from standard error because the machine's load may cause them.
     pub of_the_machine: String,
-    /// The exit code; -1 if a signal ended it.
+    /// Exit code; -1 after a signal.
     pub code: i32,
     pub took: Duration,
 }
@@ -299,7 +299,7 @@ impl Onrush {
         self.word("-s").word(path)
     }
 
-    /// Passes it a script, as a file that is a pipe.
+    /// Passes a script as a file that is a pipe.
     pub fn lua(self, script: &str) -> Self {
         self.script("/dev/stdin").stdin(script.as_bytes())
     }
@@ -322,14 +322,13 @@ impl Onrush {
         self
     }
 
-    /// Runs a test: forces the backend and checks that it was the one that ran. Removes the additions of `-v` from
-    /// standard error.
+    /// Runs a test: forces the backend, checks that it was used, and removes the additions of `-v` from standard error.
     pub fn run(mut self) -> ProgramOutput {
         self.command.args(["-v", "--io", self.backend]);
         let (backend, compat) = (self.backend, self.compat);
         let mut output = self.run_plain();
         let text = if compat { &mut output.stdout } else { &mut output.stderr };
-        // Warnings about the command line come before it.
+        // Warnings about the command line precede the backend's line.
         let version = text.split_inclusive('\n').find(|line| line.contains(&format!("[{backend}]")));
         *text = text.replacen(version.unwrap_or_else(|| panic!("no line names {backend}: {text}")), "", 1);
         output.stderr = output.stderr.split_inclusive('\n').filter(|line| !line.starts_with(REWRITTEN)).collect();
@@ -340,7 +339,7 @@ impl Onrush {
         output
     }
 
-    /// Starts the command unchanged, for a test that watches it run.
+    /// Starts the command unchanged, for a test that observes the run.
     pub fn spawn(mut self) -> Child {
         let mut child = self.command.args(&self.script_args).spawn().expect("the program starts");
         if let Some(mut input) = child.stdin.take() {
@@ -362,20 +361,20 @@ impl Onrush {
     }
 }
 
-/// Runs the command unchanged with a new terminal where `attach` puts it; returns the terminal's text, and the rest as
-/// usual.
+/// Runs the command unchanged, with a new terminal where `attach` puts it. Returns the terminal's text, and the other
+/// output.
 pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, ProgramOutput) {
     let (mut terminal, peer) = terminal();
     let child = onrush.with(|command| attach(command, peer)).spawn();
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    // Once no process has the other end open any more, reading fails.
+    // Reading fails once no process has the other end open.
     while let Ok(n @ 1..) = terminal.read(&mut buffer) {
         shown.extend_from_slice(&buffer[..n]);
     }
     (String::from_utf8_lossy(&shown).into_owned(), finish(child))
 }
 
-/// A terminal, and the end of it that a program gets.
+/// A terminal, and the end for a program.
 pub fn terminal() -> (File, OwnedFd) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be opened");
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
@@ -383,7 +382,7 @@ pub fn terminal() -> (File, OwnedFd) {
     (File::from(terminal), peer)
 }
 
-/// Reads the rest of the output of a child that ends by itself, or is ended if it runs too long.
+/// Reads the remaining output of a child until its end; kills it after the time limit.
 pub fn finish(child: Child) -> ProgramOutput {
     let (start, watchdog) = (Instant::now(), Watchdog::start(&child));
     let output = child.wait_with_output().expect("it can be read");
@@ -396,7 +395,7 @@ pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(Pid::from_child(child), signal);
 }
 
-/// Waits for something that takes a moment, or seconds on a busy machine.
+/// Waits for a condition that takes a moment, or seconds on a busy machine.
 #[track_caller]
 pub fn wait_until(mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -406,7 +405,7 @@ pub fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Ends a program that runs too long.
+/// Kills a program after the time limit.
 struct Watchdog(std::sync::mpsc::Sender<()>);
 
 impl Watchdog {
@@ -439,7 +438,7 @@ impl ProgramOutput {
         }
     }
 
-    /// The number before some words of the report, for instance `requests in`.
+    /// The number before these words of the report, for instance `requests in`.
     pub fn number_before(&self, words: &str) -> f64 {
         let before = self.stdout.split(words).next().filter(|before| before.len() < self.stdout.len());
         let number = before.and_then(|before| before.split_whitespace().last()?.parse().ok());
@@ -451,19 +450,19 @@ impl ProgramOutput {
         self.number_before(" requests in") as u64
     }
 
-    /// The line of the report with this beginning, without its indentation.
+    /// The line of the report with this start, without its indentation.
     pub fn line(&self, start: &str) -> Option<&str> {
         self.stdout.lines().map(str::trim_start).find(|line| line.starts_with(start))
     }
 
-    /// One of the four numbers of the line of socket errors; zero if there is no such line.
+    /// One of the four numbers of the socket errors; zero without this line.
     pub fn socket_errors(&self, kind: &str) -> u64 {
         let Some(line) = self.line("Socket errors:") else { return 0 };
         let rest = line.split(&format!("{kind} ")).nth(1).unwrap_or_else(|| panic!("no {kind} in {line}"));
         rest.split(',').next().and_then(|number| number.trim().parse().ok()).expect("a number of errors")
     }
 
-    /// Removes the verdict's sentence from standard error: it varies, and most tests are about something else.
+    /// Removes the verdict from standard error: it varies, and most tests are about something else.
     pub fn take_verdict(&mut self) {
         let is_usage = |line: &&str| line.starts_with(USAGE);
         if let Some(usage) = self.stderr.lines().find(is_usage).map(str::to_owned) {
@@ -475,14 +474,14 @@ impl ProgramOutput {
         }
     }
 
-    /// The line on standard error that says this, even if the machine's load may cause it, too.
+    /// The line on standard error with these words, even if the machine's load may cause it, too.
     pub fn note(&self, words: &str) -> &str {
         let note = self.stderr.lines().chain(self.of_the_machine.lines()).find(|line| line.contains(words));
         note.unwrap_or_else(|| panic!("no note says {words:?}: {self:?}"))
     }
 
-    /// Checks the eight lines that every report has, their order and widths. If nothing was answered, a native report
-    /// says so instead of two of them.
+    /// Checks the eight lines of every report, their order and widths. Without responses, a native report replaces two
+    /// of them.
     pub fn assert_standard(&self) {
         let mut lines = self.stdout.lines();
         let has_rows = !self.stdout.contains(NO_ANSWERS);
@@ -503,7 +502,7 @@ impl ProgramOutput {
 /// A native report without latencies.
 const NO_ANSWERS: &str = "\n    Latency   no responses\n";
 
-/// The beginnings of the lines of every report.
+/// Starts of the lines of every report.
 const STANDARD: [&str; 8] = [
     "Running ",
     "  ",
@@ -519,7 +518,7 @@ const STANDARD: [&str; 8] = [
 pub struct Scratch(std::path::PathBuf);
 
 impl Scratch {
-    /// Creates one.
+    /// Creates a directory.
     pub fn new(name: &str) -> Self {
         let unique = format!("onrush-{name}-{}-{:?}", std::process::id(), thread::current().id());
         let path = std::env::temp_dir().join(unique.replace(['(', ')'], ""));
@@ -527,19 +526,19 @@ impl Scratch {
         Self(path)
     }
 
-    /// Its path.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Makes a link to the program in it and returns its path.
+    /// Links to the program in the directory, and returns the path of the link.
     pub fn link(&self, name: &str) -> std::path::PathBuf {
         let path = self.0.join(name);
         std::os::unix::fs::symlink(PROGRAM, &path).expect("a link can be made");
         path
     }
 
-    /// Writes a file in it and returns its path.
+    /// Writes a file into the directory, and returns its path.
     pub fn file(&self, name: &str, text: impl AsRef<[u8]>) -> std::path::PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, text).expect("a temporary file can be written");

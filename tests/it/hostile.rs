@@ -1,5 +1,5 @@
 //! Servers that break the rules in ways that involve the kernel: resets, silence, floods. Everything else is tested at
-//! every split in virtual time, in `engine/src/tests/hostile.rs`; `docs/robustness.md` lists it all.
+//! every split in virtual time, in `engine/src/tests/hostile.rs`. `docs/robustness.md` lists all of them.
 
 use std::fs;
 use std::io::{self, BufReader, Write};
@@ -18,32 +18,32 @@ use crate::http2_hostile;
 use crate::peers::{read_head, server};
 
 cases! {
-    a_reset_at_every_byte_of_an_answer_is_counted_and_named;
-    a_close_at_every_byte_of_an_answer_is_counted_and_named;
-    a_server_that_hangs_up_at_once_is_counted_and_not_hammered;
-    a_server_that_only_ends_its_side_is_left_and_counted;
-    an_answer_that_drips_is_complete;
-    a_large_answer_that_pauses_is_complete_when_its_last_byte_comes;
-    a_drip_without_end_does_not_outlast_the_run;
-    a_large_request_that_nobody_reads_does_not_outlast_the_run;
-    a_large_request_that_nobody_reads_is_given_up;
-    a_reset_behind_an_early_answer_loses_no_request;
-    urgent_data_inside_an_answer_is_no_part_of_it;
-    floods_end_with_the_run_and_cost_no_memory;
-    a_flood_without_an_answer_in_it_is_named (Once);
-    heads_that_never_end_take_bounded_memory (Once, Alone);
-    every_row_of_the_matrix_names_a_test_and_every_test_is_named (Once);
+    resets_at_every_response_byte_are_named;
+    closes_at_every_response_byte_are_named;
+    immediate_closes_are_counted_without_hammering;
+    half_closing_servers_are_left_and_counted;
+    dripping_responses_are_complete;
+    paused_large_responses_complete_with_last_byte;
+    endless_drips_do_not_outlast_runs;
+    unread_large_requests_do_not_outlast_runs;
+    unread_large_requests_are_abandoned;
+    resets_after_early_responses_lose_no_request;
+    urgent_data_is_not_part_of_responses;
+    floods_end_with_runs_in_bounded_memory;
+    floods_without_responses_are_named (Once);
+    endless_heads_use_bounded_memory (Once, Alone);
+    robustness_matrix_and_tests_match (Once);
 }
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const HEAD_BYTES: usize = ANSWER.len() - 13;
-/// A large request, in bytes: more than fits all buffers of the kernel on its way.
+/// Length of a large request, in bytes: more than fits all buffers of the kernel on its way.
 const LARGE: usize = 5 << 20;
-/// How much longer than `-d` a run may take on a busy machine. These servers never end it.
+/// Time beyond `-d` that a run may take on a busy machine. These servers never end it.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// On each connection one whole response, then one that `end` cuts, a byte later than on the previous connection; with
-/// enough requests to cut the response everywhere.
+/// Sends one complete response per connection, then one that `end` cuts a byte later than on the previous connection,
+/// with enough requests to cut the response everywhere.
 fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> ProgramOutput {
     let cuts = AtomicUsize::new(0);
     let address = server(move |stream| {
@@ -61,32 +61,32 @@ fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> ProgramOu
     output
 }
 
-fn a_reset_at_every_byte_of_an_answer_is_counted_and_named(context: &Context) {
+fn resets_at_every_response_byte_are_named(context: &Context) {
     let output = run_cut(context, reset);
     let why = "connection reset by the server (ECONNRESET)";
     assert_eq!(failures(&output, why), [HEAD_BYTES, 13], "in the head and in the body: {output:?}");
 }
 
-fn a_close_at_every_byte_of_an_answer_is_counted_and_named(context: &Context) {
+fn closes_at_every_response_byte_are_named(context: &Context) {
     let output = run_cut(context, |_| Ok(()));
     assert_eq!(failures(&output, "closed by the server before a response began"), [1], "{output:?}");
     assert_eq!(failures(&output, "closed by the server inside a response head"), [HEAD_BYTES - 1], "{output:?}");
     assert_eq!(failures(&output, "closed by the server inside a response body"), [13], "{output:?}");
 }
 
-fn a_server_that_hangs_up_at_once_is_counted_and_not_hammered(context: &Context) {
+fn immediate_closes_are_counted_without_hammering(context: &Context) {
     for hang_up in [|_| Ok(()), reset] {
         let output = context.onrush().words("-c2 -n14").word(url(server(hang_up))).run();
         assert_unanswered(&output);
         output.note("none of the 14 requests got a complete response: all failed");
         let errors = output.socket_errors("read") + output.socket_errors("write");
         assert!(errors >= 14, "{output:?}");
-        // One of two slots failed seven times or more, and waited for 1 ms, 2 ms and so on, give or take a quarter.
+        // One of two slots failed at least seven times, and waited for 1 ms, 2 ms and so on, plus or minus a quarter.
         assert!(output.elapsed_ms() >= 0.75 * 63.0, "{output:?}");
     }
 }
 
-fn a_server_that_only_ends_its_side_is_left_and_counted(context: &Context) {
+fn half_closing_servers_are_left_and_counted(context: &Context) {
     let address = server(|mut stream| {
         stream.shutdown(Shutdown::Write)?;
         io::copy(&mut stream, &mut io::sink()).map(drop)
@@ -96,7 +96,7 @@ fn a_server_that_only_ends_its_side_is_left_and_counted(context: &Context) {
     assert_eq!(failures(&output, "closed by the server before a response began"), [10], "{output:?}");
 }
 
-fn an_answer_that_drips_is_complete(context: &Context) {
+fn dripping_responses_are_complete(context: &Context) {
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
         loop {
@@ -110,7 +110,7 @@ fn an_answer_that_drips_is_complete(context: &Context) {
     assert!(output.stdout.contains(&format!(", {}.00B read", 4 * ANSWER.len())), "{output:?}");
 }
 
-fn a_large_answer_that_pauses_is_complete_when_its_last_byte_comes(context: &Context) {
+fn paused_large_responses_complete_with_last_byte(context: &Context) {
     const PIECES: [usize; 6] = [1, 70_000, 500_000, 262_144, 300_000, 1];
     const PAUSE: Duration = Duration::from_millis(20);
     let length: usize = PIECES.iter().sum();
@@ -135,7 +135,7 @@ fn a_large_answer_that_pauses_is_complete_when_its_last_byte_comes(context: &Con
     assert!(output.took >= pauses, "{output:?}");
 }
 
-fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {
+fn endless_drips_do_not_outlast_runs(context: &Context) {
     let address = server(|mut stream| {
         let endless = b"A: b\r\n".iter().copied().cycle();
         drip(&mut stream, b"HTTP/1.1 200 OK\r\n".iter().copied().chain(endless))
@@ -146,22 +146,22 @@ fn a_drip_without_end_does_not_outlast_the_run(context: &Context) {
     assert_eq!(output.socket_errors("timeout"), 2, "{output:?}");
 }
 
-fn a_large_request_that_nobody_reads_does_not_outlast_the_run(context: &Context) {
+fn unread_large_requests_do_not_outlast_runs(context: &Context) {
     let output = run_unread(context, "-c2 -d1s");
     output.note("none of the 2 requests got a complete response: all were still in flight at the end");
 }
 
-fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
+fn unread_large_requests_are_abandoned(context: &Context) {
     let output = run_unread(context, "-c2 -n4 --timeout 50ms --give-up 150ms");
     output.note("none of the 4 requests got a complete response: all were abandoned");
     assert_eq!(failures(&output, "no complete response within 50 ms"), [4], "{output:?}");
 }
 
-/// Large requests to a server that accepts and never reads.
+/// Sends large requests to a server that accepts and never reads.
 fn run_unread(context: &Context, words: &str) -> ProgramOutput {
     let scratch = Scratch::new("unread");
     let address = server(|stream| {
-        // Nobody waits for this; it outlasts the run.
+        // Nothing waits for this; it outlasts the run.
         thread::sleep(GRACE + Duration::from_secs(5));
         drop(stream);
         Ok(())
@@ -172,7 +172,7 @@ fn run_unread(context: &Context, words: &str) -> ProgramOutput {
 }
 
 /// The response is sent before the body is read, and the reset that follows may overtake it.
-fn a_reset_behind_an_early_answer_loses_no_request(context: &Context) {
+fn resets_after_early_responses_lose_no_request(context: &Context) {
     let scratch = Scratch::new("early-reset");
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
@@ -185,7 +185,7 @@ fn a_reset_behind_an_early_answer_loses_no_request(context: &Context) {
     assert_eq!(output.requests() + errors, 10, "{output:?}");
 }
 
-fn urgent_data_inside_an_answer_is_no_part_of_it(context: &Context) {
+fn urgent_data_is_not_part_of_responses(context: &Context) {
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
         loop {
@@ -201,10 +201,10 @@ fn urgent_data_inside_an_answer_is_no_part_of_it(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
 }
 
-/// An endless output: a beginning, and a repeated part.
+/// An endless output: a start, and a repeated part.
 type Flood = (&'static str, &'static str);
 
-fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
+fn floods_end_with_runs_in_bounded_memory(context: &Context) {
     for flood in [
         ("HTTP/1.1 200 OK\r\n\r\n", "gigabytes at full speed; "),
         ("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n", "gigabytes at full speed; "),
@@ -218,7 +218,7 @@ fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
     }
 }
 
-fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
+fn floods_without_responses_are_named(context: &Context) {
     for (flood, why) in [
         (("", "\r\n"), "response head longer than 80 KiB"),
         (("HTTP/1.1 200 OK\r\n", "A: endless head\r\n"), "response head longer than 80 KiB"),
@@ -231,7 +231,7 @@ fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
     }
 }
 
-fn heads_that_never_end_take_bounded_memory(context: &Context) {
+fn endless_heads_use_bounded_memory(context: &Context) {
     const CONNECTIONS: usize = 1_500;
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the soft limit can be raised");
@@ -245,12 +245,12 @@ fn heads_that_never_end_take_bounded_memory(context: &Context) {
     let onrush = context.onrush().words("-t1 -d5s").word(format!("-c{CONNECTIONS}")).word(url(address));
     let (peak_kib, output) = watch(onrush.spawn());
     output.note("too many unfinished response heads");
-    // All together are 119 MB.
+    // All heads together are 119 MB.
     assert!((1..100_000).contains(&peak_kib), "{peak_kib} KiB: {output:?}");
 }
 
-/// Two connections to a server that floods every client that sends a request, and then waits for it to leave; within
-/// less memory than the flood.
+/// Two connections to a server that floods every client that sends a request, and then waits for it to leave. The run
+/// must use less memory than the flood.
 fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> ProgramOutput {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     let address = server(move |stream| {
@@ -279,7 +279,7 @@ pub fn watch(mut child: Child) -> (u64, ProgramOutput) {
         }
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        // A program that has just ended has no memory any more.
+        // A program that has just ended has no memory.
         peak_kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak_kib);
         thread::sleep(Duration::from_millis(5));
     }
@@ -287,9 +287,9 @@ pub fn watch(mut child: Child) -> (u64, ProgramOutput) {
     (peak_kib, ProgramOutput::new(child.wait_with_output().expect("the output can be read"), took))
 }
 
-/// The tables of `docs/robustness.md` are complete; that their links lead to tests that exist is checked with all other
-/// links, in `documents.rs`.
-fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
+/// The tables of `docs/robustness.md` are complete. `documents.rs` checks, like all other links, that their links lead
+/// to existing tests.
+fn robustness_matrix_and_tests_match(_: &Context) {
     let read = |path: &str| fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).expect("it is there");
     let document = read("docs/robustness.md");
     let tables =
@@ -314,19 +314,19 @@ fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
     }
 }
 
-/// Checks that nothing was answered, that the run took no longer because of that, and that the exit code says so.
+/// Checks that nothing was answered, that the run took no longer because of that, and that the exit code is right.
 fn assert_unanswered(output: &ProgramOutput) {
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert!(output.took < GRACE, "{output:?}");
 }
 
-/// How many failures the notes report for this reason.
+/// Failure counts in notes with this reason.
 fn failures(output: &ProgramOutput, why: &str) -> Vec<usize> {
     let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
     notes.map(|note| number_in(note, " ×") as usize).collect()
 }
 
-/// The number before some words.
+/// The number before these words.
 fn number_in(text: &str, words: &str) -> u64 {
     let before = text.split(words).next().and_then(|before| before.split_whitespace().last());
     let number = before.and_then(|number| number.replace(',', "").parse().ok());

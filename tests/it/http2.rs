@@ -1,5 +1,4 @@
-//! Real servers of HTTP/2: nginx, nghttpd, Apache and Node. Each counts or returns the received requests, in its own
-//! way.
+//! Real HTTP/2 servers: nginx, nghttpd, Apache and Node. Each counts or returns the received requests, in its own way.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -17,34 +16,34 @@ use crate::tls_peers::{self_signed, write};
 use crate::tls_processes::Process;
 
 cases! {
-    nginx_ends_connections_after_a_thousand_requests_without_an_error needs "nginx";
-    nginx_ends_connections_before_it_answers_without_an_error needs "nginx";
+    nginx_connection_limits_cause_no_error needs "nginx";
+    nginx_early_goaways_cause_no_error needs "nginx";
     nginx_gets_every_method needs "nginx";
     bodies_arrive_whole_at_nginx needs "nginx";
-    nginx_answers_before_a_body_has_arrived needs "nginx";
-    what_nginx_chooses_is_said needs "nginx";
-    a_server_that_does_not_speak_http2_is_named needs "nginx", "openssl";
-    a_server_that_speaks_nothing_else_is_named;
-    a_rate_is_held needs "nginx";
-    connections_end_after_their_requests_without_a_wait needs "nginx";
-    a_batch_of_a_script_is_in_flight_at_the_same_time needs "nginx";
+    nginx_responds_before_body_arrival needs "nginx";
+    protocol_choice_of_nginx_is_reported needs "nginx";
+    servers_without_http2_are_named needs "nginx", "openssl";
+    http2_only_servers_are_named;
+    http2_rates_are_held needs "nginx";
+    connections_end_promptly_after_their_requests needs "nginx";
+    script_batches_are_in_flight_together needs "nginx";
     frames_and_response_are_shown needs "nginx";
-    frames_are_shown_of_an_exchange_that_fails;
+    frames_of_failed_exchanges_are_shown;
     nghttpd_allows_fewer_streams needs "nghttpd";
     nghttpd_pads_and_adds_trailers needs "nghttpd";
     nghttpd_returns_bodies_whole needs "nghttpd";
-    nghttpd_answers_before_a_body_has_arrived needs "nghttpd";
-    apache_logs_what_is_counted needs "apache2";
+    nghttpd_responds_before_body_arrival needs "nghttpd";
+    apache_log_matches_counts needs "apache2";
     node_sends_hints_and_trailers needs "node";
-    node_says_by_a_trailer_that_a_call_failed needs "node";
+    node_trailers_report_failed_calls needs "node";
 }
 
-/// The length of a large body, in bytes.
+/// Length of a large body, in bytes.
 const LARGE: usize = 1 << 20;
 /// nginx's response at `/hello`.
 const HELLO: &str = "Hello, World!";
 
-fn nginx_ends_connections_after_a_thousand_requests_without_an_error(context: &Context) {
+fn nginx_connection_limits_cause_no_error(context: &Context) {
     for tls in [false, true] {
         let nginx = nginx(tls, "");
         let (output, result) = run(context
@@ -65,8 +64,8 @@ fn nginx_ends_connections_after_a_thousand_requests_without_an_error(context: &C
     }
 }
 
-/// Of each connection it takes ten requests, and says so before the first of them is answered.
-fn nginx_ends_connections_before_it_answers_without_an_error(context: &Context) {
+/// nginx accepts ten requests per connection, and announces this before it answers the first one.
+fn nginx_early_goaways_cause_no_error(context: &Context) {
     let upstream = target();
     let proxied = format!("keepalive_requests 10;\nlocation /delay {{ proxy_pass http://{}; }}", upstream.address());
     let nginx = nginx(false, &proxied);
@@ -124,8 +123,8 @@ fn bodies_arrive_whole_at_nginx(context: &Context) {
     }
 }
 
-/// It discards the body, and may reset the stream while that is under way.
-fn nginx_answers_before_a_body_has_arrived(context: &Context) {
+/// nginx discards the body, and may reset the stream during the upload.
+fn nginx_responds_before_body_arrival(context: &Context) {
     let (nginx, scratch) = (nginx(false, "client_max_body_size 2m;"), Scratch::new("http2-body"));
     let body = format!("@{}", scratch.file("body", body()).display());
     let onrush = context.onrush().words("-t1 -c1 -n20 --http2 --streams 4 -X POST --body").word(body);
@@ -134,7 +133,7 @@ fn nginx_answers_before_a_body_has_arrived(context: &Context) {
     assert_eq!(nginx.log().len(), 20);
 }
 
-fn what_nginx_chooses_is_said(context: &Context) {
+fn protocol_choice_of_nginx_is_reported(context: &Context) {
     for (http2, protocol, chosen) in [(" http2", "h2", "HTTP/2"), ("", "http/1.1", "HTTP/1.1")] {
         let nginx = LoggingServer::nginx_with(&format!(" ssl{http2}"), NGINX_PAIR, |directory| {
             write(&self_signed(&["localhost"]), directory);
@@ -151,7 +150,7 @@ fn what_nginx_chooses_is_said(context: &Context) {
     }
 }
 
-fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
+fn servers_without_http2_are_named(context: &Context) {
     let pair = self_signed(&["localhost"]);
     let nginx = LoggingServer::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
     let openssl = Process::openssl(&pair, &["-www"]);
@@ -170,15 +169,15 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
         let output = context.onrush().words("-k -c2 -n10 --http2").word(&url).run();
         assert!(output.code == 2 && output.stderr.contains(expected), "{url}: {output:?}");
     }
-    // In plain text nothing is negotiated.
+    // In plain text, nothing is negotiated.
     let plain = LoggingServer::nginx(1000);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n4 --http2").word(plain.url("/hello")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    // A connection may be opened again before the run ends.
+    // A connection may be reopened before the run ends.
     assert!(failures(&result, "answered in HTTP/1.1") >= 4, "{result}");
     let said = "; leave out --http2, or write https:// if the port speaks TLS";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
-    // Some servers say that it does.
+    // Some servers claim HTTP/2 support.
     let address = server(|mut stream| {
         stream.read_exact(&mut [0; 24])?;
         stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\nThe plain HTTP request was sent to HTTPS port")?;
@@ -187,7 +186,7 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     let output = context.onrush().words("-t1 -c2 -n4 --http2").word(format!("http://{address}/")).run();
     let said = "; the server expects TLS at this port; write https://";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
-    // Others speak no HTTP at all.
+    // Others do not speak HTTP at all.
     let address = server(|mut stream| {
         stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n")?;
         io::copy(&mut stream, &mut io::sink()).map(drop)
@@ -199,9 +198,9 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     assert!(output.code == 2 && output.note(said).starts_with("onrush: TLS handshake with "), "{output:?}");
 }
 
-fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
+fn http2_only_servers_are_named(context: &Context) {
     let address = server(|stream| {
-        // The beginning of HTTP/1.1 is not the preface, but this server does not look at it.
+        // The start of HTTP/1.1 is not the preface, but this server does not check.
         (&stream).write_all(&settings(&[(STREAMS, 100)]))?;
         io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
@@ -217,7 +216,7 @@ fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
     }
 }
 
-fn a_rate_is_held(context: &Context) {
+fn http2_rates_are_held(context: &Context) {
     let nginx = nginx(false, "");
     let words = "-t1 -c2 -R500 -d1s --http2 --streams 8";
     let (output, result) = run(context.onrush().words(words).word(nginx.url("/hello")));
@@ -230,7 +229,7 @@ fn a_rate_is_held(context: &Context) {
     assert!((number(&requests["completed"])..=number(&requests["started"])).contains(&logged), "{requests}, {logged}");
 }
 
-fn connections_end_after_their_requests_without_a_wait(context: &Context) {
+fn connections_end_promptly_after_their_requests(context: &Context) {
     for (words, requests, each) in [
         ("-t1 -c2 -n200 --requests-per-connection 10 --streams 4", 200, 10),
         ("-t1 -c2 -n40 --disable-keepalive", 40, 1),
@@ -244,14 +243,14 @@ fn connections_end_after_their_requests_without_a_wait(context: &Context) {
             let opened = number(&result["connections"]["opened"]);
             assert!((requests / each..=requests / each + 2).contains(&opened), "{result}");
             assert!(result["http2"]["goaway_sent"]["NO_ERROR"].as_u64() >= Some(requests / each - 2), "{result}");
-            // A second for each connection would be 10 s and more.
+            // A second per connection would be at least 10 s.
             assert!(output.took < Duration::from_secs(8), "{output:?}");
             assert_eq!(nginx.log().len() as u64, requests);
         }
     }
 }
 
-fn a_batch_of_a_script_is_in_flight_at_the_same_time(context: &Context) {
+fn script_batches_are_in_flight_together(context: &Context) {
     let nginx = nginx(false, "location /none { return 204; }");
     let script = r#"
         local batch
@@ -302,8 +301,8 @@ fn frames_and_response_are_shown(context: &Context) {
     }
     assert_eq!(output.stdout.matches("\n< SETTINGS, ACK\n").count(), 1, "{output:?}");
     assert_eq!(nginx.log().len(), 1);
-    // However many frames a body has, they are one line, unless something is sent between them; and over TLS frames are
-    // shown as well.
+    // However many frames a body has, they are one line, unless something is sent in between. Frames are shown over
+    // TLS, too.
     let nginx = self::nginx(true, "");
     let output = context.onrush().words("--once -k --http2").word(nginx_url(&nginx, true, "/file.bin")).run();
     let lines: Vec<_> = output.stdout.lines().collect();
@@ -316,7 +315,7 @@ fn frames_and_response_are_shown(context: &Context) {
     assert!(!lines.windows(2).any(follow), "{output:?}");
 }
 
-fn frames_are_shown_of_an_exchange_that_fails(context: &Context) {
+fn frames_of_failed_exchanges_are_shown(context: &Context) {
     let address = server(|mut stream| {
         stream.read_exact(&mut [0; 24])?;
         let reason = b"too much\n> \x1b[31mred\xff";
@@ -333,7 +332,7 @@ fn frames_are_shown_of_an_exchange_that_fails(context: &Context) {
         "< SETTINGS MAX_CONCURRENT_STREAMS 100\n< GOAWAY: ENHANCE_YOUR_CALM, the last stream is 1, {reason}\n< PING\n"
     );
     assert!(output.stdout.contains(&received), "{output:?}");
-    // Of received ones and the replies, the first 80 and the last 20.
+    // The first 80 and the last 20 of received frames and the replies.
     let pings = output.stdout.lines().filter(|line| line.contains(" PING")).count();
     assert!((90..=95).contains(&pings), "{pings} {output:?}");
     assert!(output.stdout.contains("\n… ") && output.stdout.contains(" more frames\n"), "{output:?}");
@@ -347,7 +346,8 @@ fn nghttpd_allows_fewer_streams(context: &Context) {
     assert_complete(&output, 500);
     let http2 = &result["http2"];
     assert_eq!(number(&http2["streams_allowed"]), 10, "{http2}");
-    // Until the server has said so, a client may open more; nghttpd refuses them, and they are sent again.
+    // Until the server has announced its limit, a client may open more streams. nghttpd refuses them, and they are sent
+    // again.
     assert!((10..=50).contains(&number(&http2["streams_peak"])), "{http2}");
     assert!(number(&http2["streams_blocked_us"]) > 0, "{http2}");
     // More connections are advised unless onrush or the target was the limit.
@@ -378,7 +378,7 @@ fn nghttpd_returns_bodies_whole(context: &Context) {
     assert!(number(&result["bytes_received"]) > 12 * LARGE as u64, "{result}");
 }
 
-fn nghttpd_answers_before_a_body_has_arrived(context: &Context) {
+fn nghttpd_responds_before_body_arrival(context: &Context) {
     let (nghttpd, scratch) = (LoggingServer::nghttpd(&["--early-response"]), Scratch::new("http2-body"));
     let body = format!("@{}", scratch.file("body", body()).display());
     let onrush = context.onrush().words("-t1 -c2 -n20 --http2 --streams 4 -X POST --body").word(body);
@@ -386,7 +386,7 @@ fn nghttpd_answers_before_a_body_has_arrived(context: &Context) {
     assert_complete(&output, 20);
 }
 
-fn apache_logs_what_is_counted(context: &Context) {
+fn apache_log_matches_counts(context: &Context) {
     let apache = LoggingServer::apache("");
     let words = "-t2 -c4 -n400 --http2 --streams 10";
     let (output, result) = run(context.onrush().words(words).word(apache.url("/file.bin")));
@@ -430,7 +430,7 @@ fn node_sends_hints_and_trailers(context: &Context) {
     }
 }
 
-fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
+fn node_trailers_report_failed_calls(context: &Context) {
     let node = LoggingServer::node(NODE);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n20 --http2 --streams 4").word(node.url("/grpc/14")));
     assert_eq!(failures(&result, "grpc-status 14 (UNAVAILABLE)"), 20, "{result}");
@@ -443,7 +443,7 @@ fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
     assert_complete(&output, 20);
 }
 
-/// All requests got a response, and nothing went wrong.
+/// Checks that all requests got a response, without any failure.
 #[track_caller]
 pub fn assert_complete(output: &ProgramOutput, requests: u64) {
     assert_eq!((output.code, output.requests()), (0, requests), "{output:?}");
@@ -486,7 +486,7 @@ pub fn body() -> Vec<u8> {
     (0..LARGE / 8).flat_map(|number| format!("{number:08}").into_bytes()).collect()
 }
 
-/// Hints and trailers with every response, and calls whose end is a `grpc-status`.
+/// Hints and trailers with every response, and calls that end with a `grpc-status`.
 const NODE: &str = r#"const http2 = require("node:http2");
 const server = http2.createServer();
 server.on("stream", (stream, headers) => {

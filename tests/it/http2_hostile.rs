@@ -1,5 +1,5 @@
-//! Servers that speak HTTP/2 wrongly, or rightly and against the client. The rules themselves are tested frame by frame
-//! in `proto/src/http2/tests`; here the program must name the cause, end in time, stay small and lose no request.
+//! Servers that break the rules of HTTP/2, or use them against the client. The rules are tested frame by frame in
+//! `proto/src/http2/tests`. Here the program must name the cause, end in time, stay small and lose no request.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -18,33 +18,33 @@ use crate::http2_peers::{
 use crate::peers::server;
 
 cases! {
-    a_server_that_sends_no_settings_is_given_up;
-    a_server_that_allows_no_streams_is_given_up;
-    a_server_that_opens_no_window_is_given_up;
-    a_goaway_after_every_request_or_ten_costs_no_request;
-    a_server_that_only_returns_requests_is_not_asked_for_ever;
-    a_goaway_with_an_error_is_named;
+    servers_without_settings_are_abandoned;
+    servers_allowing_no_streams_are_abandoned;
+    servers_opening_no_window_are_abandoned;
+    frequent_goaways_lose_no_request;
+    servers_returning_all_requests_are_abandoned;
+    goaways_with_errors_are_named;
     reasons_of_goaways_are_shown_and_counted;
-    a_reset_of_every_stream_is_named_by_its_code;
-    header_blocks_that_are_too_large_are_named;
-    floods_of_frames_are_named;
-    a_body_without_end_is_given_up;
-    a_first_frame_other_than_settings_is_named;
+    stream_resets_are_named_by_code;
+    oversized_header_blocks_are_named;
+    frame_floods_are_named;
+    endless_bodies_are_abandoned;
+    wrong_first_frames_are_named;
 }
 
-/// How long such a run may take on a busy machine. These servers never end it.
+/// Time limit of such a run on a busy machine. These servers never end it.
 const LONGEST: Duration = Duration::from_secs(20);
-/// The most memory of a run, in KiB: less than the flood.
+/// Memory limit of a run, in KiB: less than the flood.
 const MEMORY_KIB: u64 = 60_000;
 
-fn a_server_that_sends_no_settings_is_given_up(context: &Context) {
+fn servers_without_settings_are_abandoned(context: &Context) {
     let address = server(|stream| Http2Peer::silent(stream)?.drain());
     let result = run_small(context, "-n4 --give-up 200ms", address);
     assert_eq!(failures(&result, "no SETTINGS from the server"), 4, "{result}");
 }
 
-/// Requests that are sent before this is known are refused. The others never start, so that the run needs an end.
-fn a_server_that_allows_no_streams_is_given_up(context: &Context) {
+/// Requests sent before the limit is known are refused. The others never start, so the run needs an end.
+fn servers_allowing_no_streams_are_abandoned(context: &Context) {
     let address = server(|stream| {
         let mut peer = Http2Peer::new(stream, &[(STREAMS, 0)])?;
         loop {
@@ -57,11 +57,11 @@ fn a_server_that_allows_no_streams_is_given_up(context: &Context) {
     assert_eq!(number(&result["http2"]["streams_allowed"]), 0, "{result}");
 }
 
-fn a_server_that_opens_no_window_is_given_up(context: &Context) {
+fn servers_opening_no_window_are_abandoned(context: &Context) {
     let scratch = Scratch::new("http2-window");
     let body = scratch.file("body", vec![b'x'; 1 << 20]);
     let words = format!("-n4 --give-up 200ms --body @{}", body.display());
-    // No window for the stream, or none for the connection once the first 64 KiB are used.
+    // No window for the stream, or none for the connection after the first 64 KiB.
     for window in [0, i32::MAX as u32] {
         let address = server(move |stream| Http2Peer::new(stream, &[(WINDOW, window)])?.drain());
         let result = run_small(context, &words, address);
@@ -70,7 +70,7 @@ fn a_server_that_opens_no_window_is_given_up(context: &Context) {
     }
 }
 
-fn a_goaway_after_every_request_or_ten_costs_no_request(context: &Context) {
+fn frequent_goaways_lose_no_request(context: &Context) {
     // Of eight requests on a connection, the last is returned seven times before it is the first.
     for (words, each) in [("-c1 --streams 8", 1), ("-c2 --streams 7", 10)] {
         let (output, result, responses) = run_ended(context, words, each);
@@ -80,8 +80,8 @@ fn a_goaway_after_every_request_or_ten_costs_no_request(context: &Context) {
     }
 }
 
-/// Only a connection that has brought a response may return a request again and again.
-fn a_server_that_only_returns_requests_is_not_asked_for_ever(context: &Context) {
+/// Only a connection with at least one response may return a request repeatedly.
+fn servers_returning_all_requests_are_abandoned(context: &Context) {
     let address = server(|stream| {
         let mut peer = Http2Peer::new(stream, &[])?;
         peer.request()?;
@@ -93,8 +93,8 @@ fn a_server_that_only_returns_requests_is_not_asked_for_ever(context: &Context) 
     assert_eq!(number(&result["http2"]["returned"]), 4, "{result}");
 }
 
-/// A run of 200 requests at a server that ends each connection after `each` of them, whether there are others or not.
-/// How many responses it sent comes last.
+/// A run of 200 requests at a server that ends each connection after `each` requests, even if others are in flight. The
+/// last value is the number of responses sent.
 fn run_ended(context: &Context, words: &str, each: u64) -> (ProgramOutput, Value, u64) {
     let responses = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&responses);
@@ -118,7 +118,7 @@ fn run_ended(context: &Context, words: &str, each: u64) -> (ProgramOutput, Value
     (output, result, responses.load(Ordering::Relaxed))
 }
 
-fn a_goaway_with_an_error_is_named(context: &Context) {
+fn goaways_with_errors_are_named(context: &Context) {
     let address = server(|stream| {
         let mut peer = Http2Peer::new(stream, &[])?;
         let stream = peer.request()?;
@@ -130,14 +130,14 @@ fn a_goaway_with_an_error_is_named(context: &Context) {
     assert_eq!(result["http2"].get("goaway_reasons"), None, "{result}");
 }
 
-/// Some servers send nothing else if they do not like a client.
+/// Some servers send nothing else if they do not accept a client.
 fn reasons_of_goaways_are_shown_and_counted(context: &Context) {
     const WHY: &[u8] = b"too_many_pings\x1b[31m\r\nnote: fine";
     let shown = "too_many_pings\\x1b[31m\\x0d\\x0anote: fine";
     for with_settings in [true, false] {
         let address = server(move |stream| {
             let mut peer = if with_settings { Http2Peer::new(stream, &[])? } else { Http2Peer::silent(stream)? };
-            // Without SETTINGS of the server, the first frame that it reads may not be answered either.
+            // Without SETTINGS of the server, its first frame read may not be answered either.
             let stream = if with_settings { peer.request()? } else { 1 };
             let payload = [&stream.to_be_bytes()[..], &11u32.to_be_bytes(), WHY].concat();
             peer.send(GOAWAY, 0, 0, &payload)?;
@@ -153,15 +153,15 @@ fn reasons_of_goaways_are_shown_and_counted(context: &Context) {
         output.note(&format!("      received: \"{shown}\""));
         assert!(std::fs::read_to_string(&markdown).is_ok_and(|text| text.contains(shown)), "{output:?}");
         let result = read(&json);
-        // A connection may be opened for a request that another one sends in the end.
+        // A connection may be opened for a request that another one finally sends.
         let received = number(&result["http2"]["goaway_received"]["ENHANCE_YOUR_CALM"]);
         assert!(received >= 4, "{result}");
         assert_eq!(number(&result["http2"]["goaway_reasons"]["ENHANCE_YOUR_CALM"][shown]), received, "{result}");
     }
 }
 
-fn a_reset_of_every_stream_is_named_by_its_code(context: &Context) {
-    // The request of a stream that was refused has not been processed. It is sent once more.
+fn stream_resets_are_named_by_code(context: &Context) {
+    // A refused stream's request has not been processed, and is sent once more.
     for (code, name, resets) in [(7u32, "REFUSED_STREAM", 8), (2, "INTERNAL_ERROR", 4), (8, "CANCEL", 4)] {
         let address = server(move |stream| {
             let mut peer = Http2Peer::new(stream, &[])?;
@@ -176,7 +176,7 @@ fn a_reset_of_every_stream_is_named_by_its_code(context: &Context) {
     }
 }
 
-fn header_blocks_that_are_too_large_are_named(context: &Context) {
+fn oversized_header_blocks_are_named(context: &Context) {
     let many: Vec<u8> = (0..100_000).flat_map(|number| field(&format!("x-{number}"), "y")).collect();
     let bomb = [field("x-bomb", &"y".repeat(4000)), vec![0xbe; 12_000]].concat();
     for block in [many, bomb] {
@@ -199,8 +199,8 @@ fn header_blocks_that_are_too_large_are_named(context: &Context) {
     }
 }
 
-fn floods_of_frames_are_named(context: &Context) {
-    // The first two want replies, and which of their limits is reached first depends on how much is received at a time.
+fn frame_floods_are_named(context: &Context) {
+    // The first two require replies. Which of their limits is reached first depends on the amount received at a time.
     let unread = "replies requested but not read (ENHANCE_YOUR_CALM)";
     let useless = "10,000 frames without progress (ENHANCE_YOUR_CALM)";
     let floods: [Flood; 6] = [
@@ -228,15 +228,15 @@ fn floods_of_frames_are_named(context: &Context) {
     }
 }
 
-/// Repeated frames on a stream, the frames before them, and how they may be named.
+/// Repeated frames on a stream, the frames before them, and their possible names.
 type Flood = (fn(u32) -> Vec<u8>, fn(u32) -> Vec<u8>, [&'static str; 2]);
 
-/// A kind of frame that does not exist.
+/// An unknown frame type.
 const UNKNOWN: u8 = 0xfa;
 /// `:status: 103`.
 const EARLY_HINTS: &[u8] = &[0x08, 3, b'1', b'0', b'3'];
 
-/// 32 MiB of the same frames, which nobody reads the replies to.
+/// 32 MiB of identical frames. Replies to them are not read.
 fn flood(mut peer: Http2Peer, repeated: &[u8]) -> io::Result<()> {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     for _ in 0..128 {
@@ -245,7 +245,7 @@ fn flood(mut peer: Http2Peer, repeated: &[u8]) -> io::Result<()> {
     peer.drain()
 }
 
-fn a_body_without_end_is_given_up(context: &Context) {
+fn endless_bodies_are_abandoned(context: &Context) {
     let address = server(|stream| {
         let mut peer = Http2Peer::new(stream, &[])?;
         let stream = peer.request()?;
@@ -257,19 +257,19 @@ fn a_body_without_end_is_given_up(context: &Context) {
     assert!(number(&result["bytes_received"]) > 4 << 20, "{result}");
 }
 
-fn a_first_frame_other_than_settings_is_named(context: &Context) {
+fn wrong_first_frames_are_named(context: &Context) {
     let address = server(|stream: TcpStream| {
         let mut peer = Http2Peer::silent(stream)?;
         peer.send(PING, 0, 0, &[0; 8])?;
         peer.drain()
     });
-    // Of two connections, one may be opened for a request that the other sends in the end.
+    // One of two connections may be opened for a request that the other finally sends.
     let result = run_small(context, "-c1 -n4", address);
     assert_eq!(failures(&result, "the first frame is not SETTINGS (PROTOCOL_ERROR)"), 4, "{result}");
     assert_eq!(result["http2"]["goaway_sent"], json!({ "PROTOCOL_ERROR": 4 }), "{result}");
 }
 
-/// A run on two connections that gets no response; within its time and in little memory. Returns its result.
+/// A run on two connections without a response, within its time and in little memory. Returns the result.
 fn run_small(context: &Context, words: &str, address: SocketAddr) -> Value {
     let scratch = Scratch::new("http2-hostile");
     let path = scratch.path().join("result.json");

@@ -1,4 +1,4 @@
-//! HTTP/2 as Go's net/http, Caddy and Python's h2 understand it. The last one raises an error at what it finds wrong.
+//! HTTP/2 with Go's net/http, Caddy and Python's h2, which raises an error for every violation.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,21 +13,21 @@ use crate::servers::LoggingServer;
 use crate::tls_peers::{self_signed, write};
 
 cases! {
-    go_logs_what_is_counted needs "go doc net/http.Protocols";
+    go_log_matches_counts needs "go doc net/http.Protocols";
     go_returns_bodies_while_they_arrive needs "go doc net/http.Protocols";
-    go_answers_before_a_body_has_arrived needs "go doc net/http.Protocols";
+    go_responds_before_body_arrival needs "go doc net/http.Protocols";
     go_sends_hints_and_trailers needs "go doc net/http.Protocols";
     go_ends_connections_without_losing_a_request needs "go doc net/http.Protocols";
     go_shuts_down_without_losing_a_response needs "go doc net/http.Protocols";
-    caddy_logs_what_is_counted needs "caddy";
+    caddy_log_matches_counts needs "caddy";
     caddy_passes_bodies_on needs "caddy";
-    python_logs_what_is_counted needs "python3 -m h2.connection";
+    python_log_matches_counts needs "python3 -m h2.connection";
     python_pads_what_it_returns needs "python3 -m h2.connection";
     python_ends_connections_without_losing_a_request needs "python3 -m h2.connection";
     python_changes_its_settings_while_bodies_arrive needs "python3 -m h2.connection";
 }
 
-/// Methods, paths, the length of the request's body, and the status and length of the response.
+/// Method, path, length of the request body, and status and length of the response.
 const EXCHANGES: [(&str, &str, usize, u16, u64); 7] = [
     ("GET", "/hello", 0, 200, 13),
     ("GET", "/file.bin", 0, 200, 100_000),
@@ -38,7 +38,7 @@ const EXCHANGES: [(&str, &str, usize, u16, u64); 7] = [
     ("PUT", "/hello", 100_000, 200, 13),
 ];
 
-fn go_logs_what_is_counted(context: &Context) {
+fn go_log_matches_counts(context: &Context) {
     let go = go(true);
     exchange(context, &url(&go, true, ""));
     assert_logged(&go.log());
@@ -56,8 +56,8 @@ fn go_returns_bodies_while_they_arrive(context: &Context) {
     }
 }
 
-/// Either it resets the stream after the response, or it goes on reading between head and body of the response.
-fn go_answers_before_a_body_has_arrived(context: &Context) {
+/// Go either resets the stream after the response, or continues to read between head and body of the response.
+fn go_responds_before_body_arrival(context: &Context) {
     let (go, scratch) = (go(false), Scratch::new("http2-body"));
     let body = format!("@{}", scratch.file("body", &body()[..200_000]).display());
     for path in ["/unread", "/early"] {
@@ -86,7 +86,7 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     let go = go(false);
     let words = "-t1 -c2 -d500ms --http2 --streams 8";
     let (output, result) = run(context.onrush().words(words).word(go.url("/stop")));
-    // A successor may wait to be accepted when the listener closes, which resets it: nothing says that it was not
+    // A successor may wait to be accepted when the listener closes, which resets it. Nothing proves that it was not
     // served.
     let served = number(&result["http2"]["connections"]);
     let unserved = number(&result["connections"]["opened"]) - served;
@@ -98,7 +98,7 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     assert!(logged >= 300 && output.requests() == logged, "{logged}: {output:?}");
 }
 
-fn caddy_logs_what_is_counted(context: &Context) {
+fn caddy_log_matches_counts(context: &Context) {
     let caddy = caddy(false, "respond /hello \"Hello, World!\"\nrespond /none 204");
     exchange(context, &caddy.url(""));
     let log = caddy.log();
@@ -126,7 +126,7 @@ fn caddy_passes_bodies_on(context: &Context) {
     assert_eq!((caddy.log().len(), counts(behind.address()).requests), (6, 6));
 }
 
-fn python_logs_what_is_counted(context: &Context) {
+fn python_log_matches_counts(context: &Context) {
     let python = LoggingServer::python_script(PYTHON);
     exchange(context, &python.url(""));
     assert_hints_and_trailers(context, &python.url("/hints"));
@@ -138,7 +138,7 @@ fn python_logs_what_is_counted(context: &Context) {
 fn python_pads_what_it_returns(context: &Context) {
     let (python, scratch) = (LoggingServer::python_script(PYTHON), Scratch::new("http2-body"));
     let onrush = echoing(context, &scratch.file("body", body()));
-    // Python may take seconds for it on a busy machine.
+    // Python may take seconds on a busy machine.
     let onrush = onrush.words("-t1 -c2 -n6 --timeout 20s --streams 3 --h2-window 30k --h2-connection-window 65535");
     let (output, _) = run(onrush.word(python.url("/echo")));
     assert_complete(&output, 6);
@@ -151,7 +151,7 @@ fn python_ends_connections_without_losing_a_request(context: &Context) {
     assert_eq!(python.log(), ["GET /end HTTP/2.0 0"; 200]);
 }
 
-/// Smaller windows than the bodies on their way have used already, no table, and larger frames.
+/// Windows smaller than the used part of bodies in transit, no table, and larger frames.
 fn python_changes_its_settings_while_bodies_arrive(context: &Context) {
     let (python, scratch) = (LoggingServer::python_script(PYTHON), Scratch::new("http2-body"));
     let path = scratch.file("body", &body()[..100_000]);
@@ -161,7 +161,7 @@ fn python_changes_its_settings_while_bodies_arrive(context: &Context) {
     assert_eq!(python.log(), ["POST /settings HTTP/2.0 100000"; 60]);
 }
 
-/// Each of [`EXCHANGES`] twenty times.
+/// Sends each of [`EXCHANGES`] twenty times.
 fn exchange(context: &Context, base: &str) {
     for (method, path, sent, status, bytes) in EXCHANGES {
         let words = format!("-k -t2 -c2 -n20 --http2 --streams 4 -X {method}");
@@ -178,7 +178,7 @@ fn exchange(context: &Context, base: &str) {
     }
 }
 
-/// Each of [`EXCHANGES`] was logged twenty times, in turn.
+/// Checks that each of [`EXCHANGES`] was logged twenty times, in turn.
 fn assert_logged(log: &[String]) {
     assert_eq!(log.len(), 20 * EXCHANGES.len(), "{log:?}");
     for (at, line) in log.iter().enumerate() {
@@ -187,7 +187,7 @@ fn assert_logged(log: &[String]) {
     }
 }
 
-/// 40 requests get hints before the response and a trailer after it, whether a script looks at them or not.
+/// Checks that 40 requests get hints before the response and a trailer after it, whether a script reads them or not.
 fn assert_hints_and_trailers(context: &Context, url: &str) {
     let script = r#"
         function response(status, headers, body)
@@ -201,7 +201,7 @@ fn assert_hints_and_trailers(context: &Context, url: &str) {
     }
 }
 
-/// 200 requests complete at a server that says GOAWAY after every tenth.
+/// Checks that 200 requests complete at a server that sends GOAWAY after every tenth.
 fn assert_ends(context: &Context, url: &str) {
     let (output, result) = run(context.onrush().words("-k -t1 -c2 -n200 --http2 --streams 7").word(url));
     assert_complete(&output, 200);

@@ -1,4 +1,4 @@
-//! A server of HTTP/2 that sends what a test writes, frame by frame, and a reader of what a run was.
+//! An HTTP/2 server that sends a test's frames, and a reader of results.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::harness::{Onrush, ProgramOutput, Scratch};
 
-/// The kinds of frames.
+/// Frame types.
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;
@@ -18,12 +18,12 @@ pub const PING: u8 = 6;
 pub const GOAWAY: u8 = 7;
 pub const CONTINUATION: u8 = 9;
 
-/// The flags: a reply to SETTINGS or PING, the end of a stream, and that of a header block.
+/// Flags: acknowledgement of SETTINGS or PING, end of stream, and end of a header block.
 pub const ACK: u8 = 1;
 pub const END_STREAM: u8 = 1;
 pub const END_HEADERS: u8 = 4;
 
-/// SETTINGS: how many streams are allowed, and the first window of each.
+/// SETTINGS: number of allowed streams, and initial window of each.
 pub const STREAMS: u16 = 3;
 pub const WINDOW: u16 = 4;
 
@@ -38,7 +38,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A response with status 200 and nothing else, as bytes.
+/// A response with only the status 200, as bytes.
 pub fn response(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_STREAM | END_HEADERS, stream, OK)
 }
@@ -78,13 +78,13 @@ fn string(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A connection of a client, whose preface was read.
+/// A connection of a client, after its preface.
 pub struct Http2Peer {
     pub stream: TcpStream,
 }
 
 impl Http2Peer {
-    /// Takes a connection, and sends nothing.
+    /// Accepts a connection, and sends nothing.
     pub fn silent(mut stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let mut preface = [0; PREFACE.len()];
@@ -93,14 +93,14 @@ impl Http2Peer {
         Ok(Self { stream })
     }
 
-    /// Takes a connection, and sends these settings.
+    /// Accepts a connection, and sends these settings.
     pub fn new(stream: TcpStream, with: &[(u16, u32)]) -> io::Result<Self> {
         let mut peer = Self::silent(stream)?;
         peer.stream.write_all(&settings(with))?;
         Ok(peer)
     }
 
-    /// Reads frames until a request begins, and returns its stream. SETTINGS are acknowledged, the rest is ignored.
+    /// Reads frames until a request starts, and returns its stream. Acknowledges SETTINGS, and ignores the rest.
     pub fn request(&mut self) -> io::Result<u32> {
         loop {
             match self.read()? {
@@ -126,7 +126,7 @@ impl Http2Peer {
         self.stream.write_all(&frame(kind, flags, stream, payload))
     }
 
-    /// Responds with status 200 and nothing else.
+    /// Responds with only the status 200.
     pub fn respond(&mut self, stream: u32) -> io::Result<()> {
         self.stream.write_all(&response(stream))
     }
@@ -137,7 +137,7 @@ impl Http2Peer {
     }
 }
 
-/// Runs it with a result file; returns what it printed, and what that file has.
+/// Runs the program with a result file, and returns its output and the result.
 pub fn run(onrush: Onrush) -> (ProgramOutput, Value) {
     let scratch = Scratch::new("http2-result");
     let path = scratch.path().join("result.json");
@@ -146,7 +146,7 @@ pub fn run(onrush: Onrush) -> (ProgramOutput, Value) {
     (output, read(&path))
 }
 
-/// Requests, connections and failures of a result file; checks that its requests are accounted for.
+/// Reads requests, connections and failures of a result file, and checks that its requests are accounted for.
 pub fn read(path: &Path) -> Value {
     let result: Map<String, Value> = serde_json::from_slice(&fs::read(path).expect("a result")).expect("JSON");
     let result = result.into_iter().filter(|(key, _)| SHOWN.contains(&key.as_str())).collect();
@@ -154,11 +154,11 @@ pub fn read(path: &Path) -> Value {
     result
 }
 
-/// The keys of a result that tests of HTTP/2 look at, and show if they fail.
+/// Keys of a result that HTTP/2 tests examine, and show on failure.
 const SHOWN: [&str; 9] =
     ["bytes_received", "bytes_sent", "connections", "errors", "http2", "ledger", "requests", "status", "tls"];
 
-/// Every request that was started ended in one way.
+/// Checks that every started request ended in one way.
 fn assert_accounted_for(result: &Value) {
     let (requests, errors) = (&result["requests"], &result["errors"]);
     let begun = number(&requests["started"]) + number(&requests["carried"]);
@@ -182,7 +182,7 @@ fn count(row: &Value) -> u64 {
     number(&row["count"])
 }
 
-/// How many failures of a result have this cause.
+/// Number of failures with this cause.
 pub fn failures(result: &Value, cause: &str) -> u64 {
     rows(result).filter(|row| row["cause"] == cause).map(count).sum()
 }

@@ -1,4 +1,4 @@
-//! Experiments: what is measured and kept, what is done around runs, and how they end and resume.
+//! Experiments: measurements and results, steps around runs, their end and resumption.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,32 +13,32 @@ use crate::peers::{ReservedPort, accepts};
 use crate::servers::LoggingServer;
 
 cases! {
-    a_sweep_measures_every_point_in_every_round (Once);
+    sweeps_measure_every_point_every_round (Once);
     sockets_are_sampled_in_every_run (Once);
     targets_are_compared_in_turns (Once);
-    the_answer_is_short_and_everything_is_in_one_folder (Once);
-    a_range_is_measured_up_to_where_nothing_is_gained (Once);
-    a_plan_is_shown_and_nothing_is_touched (Once);
-    hooks_know_what_they_are_run_for (Once);
-    a_hook_that_fails_or_hangs_fails_its_run_only (Once);
-    a_hook_that_fails_ends_the_experiment_where_that_is_wanted (Once);
-    a_failed_run_is_repeated_at_once (Once);
-    a_target_is_started_for_each_point_and_ended (Once);
-    a_target_that_cannot_be_started_stops_everything (Once);
-    a_target_that_does_not_answer_stops_everything (Once);
-    a_target_that_dies_fails_the_runs_after_it (Once);
-    a_plan_that_cannot_be_printed_is_an_error_with_a_reason (Once);
-    what_is_refused_moves_no_cursor (Once);
-    what_has_no_end_is_refused (Once);
-    the_first_of_a_hooks_output_is_kept (Once);
-    a_target_that_accepts_and_never_responds_is_given_up_in_time (Once);
-    a_setting_that_cannot_be_is_refused_in_the_plan (Once);
-    a_child_of_a_target_is_ended_where_proc_is_empty (Once) needs "unshare -rm true";
-    a_full_disk_ends_it_with_a_reason (Once);
+    experiments_print_briefly_and_keep_one_folder (Once);
+    ranges_end_where_nothing_is_gained (Once);
+    plans_are_shown_without_side_effects (Once);
+    hooks_know_their_context (Once);
+    failing_hooks_fail_only_their_run (Once);
+    failing_hooks_can_end_experiments (Once);
+    failed_runs_are_repeated_at_once (Once);
+    targets_are_started_and_ended_per_point (Once);
+    unstartable_targets_stop_experiments (Once);
+    unresponsive_targets_stop_experiments (Once);
+    dead_targets_fail_later_runs (Once);
+    unprintable_plans_are_errors (Once);
+    refused_names_move_no_cursor (Once);
+    endless_values_are_refused (Once);
+    first_hook_output_is_kept (Once);
+    silent_targets_are_abandoned_in_time (Once);
+    impossible_settings_are_refused_in_plans (Once);
+    target_children_end_without_proc (Once) needs "unshare -rm true";
+    full_disks_end_experiments_with_reason (Once);
     statuses_are_flagged_and_gates_break (Once);
     strict_runs_that_onrush_limited_break_no_gate (Once);
-    the_published_experiments_can_be_planned (Once);
-    the_load_on_a_real_server_is_raised (Once) needs "nginx";
+    published_experiments_can_be_planned (Once);
+    load_on_real_servers_is_raised (Once) needs "nginx";
     proxies_are_compared_with_real_servers (Once) needs "nginx", "apache2";
 }
 
@@ -57,7 +57,7 @@ impl Lab {
         self.scratch.file("x.toml", text.replace("\n[run]\n", &format!("\n[run]\nio = \"{}\"\n", context.backend)))
     }
 
-    /// `onrush` in the directory, results going into `folder`.
+    /// `onrush` in the directory, with `folder` for the results.
     pub fn onrush(&self, context: &Context, words: &str) -> Onrush {
         context.onrush().words(words).with(|command| _ = command.current_dir(self.scratch.path()))
     }
@@ -85,7 +85,7 @@ impl Lab {
         names
     }
 
-    /// The points in the order in which they were measured: the lines of the journal about runs.
+    /// The points in the order of measurement: the lines of the journal about runs.
     pub fn runs(&self) -> Vec<String> {
         let journal = self.text("journal");
         let lines = journal.lines().filter(|line| line.contains(" round "));
@@ -93,7 +93,7 @@ impl Lab {
     }
 }
 
-fn a_sweep_measures_every_point_in_every_round(context: &Context) {
+fn sweeps_measure_every_point_every_round(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let words =
         format!("sweep -v -c 2,4 -t 1,2 -n 50 --rounds 2 --out folder --label from=here --io {}", context.backend);
@@ -164,7 +164,7 @@ fn targets_are_compared_in_turns(context: &Context) {
     assert_eq!(document["experiment"]["levels"][0]["level"], url(&server, "/bytes/1000").as_str());
 }
 
-fn the_answer_is_short_and_everything_is_in_one_folder(context: &Context) {
+fn experiments_print_briefly_and_keep_one_folder(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let folders: Vec<String> = (0..2)
         .map(|_| {
@@ -178,7 +178,7 @@ fn the_answer_is_short_and_everything_is_in_one_folder(context: &Context) {
             assert!(heads.len() <= 10 && heads.ends_with(&["errors"]), "{output:?}");
             assert!(lines[1].starts_with(&url(&server, "/")) && lines[2].contains("/bytes/1000 "), "{output:?}");
             assert!(lines[4].starts_with("A = http://") && lines.len() == 6, "{output:?}");
-            // The first line says what is to come, the last one where it is.
+            // The first line announces the runs, the last one names the folder.
             let said: Vec<&str> = output.stderr.lines().filter(|line| !line.starts_with("note: ")).collect();
             assert_eq!(said.len(), 2, "{output:?}");
             assert!(said[0].starts_with("vs: 6 runs"), "{output:?}");
@@ -200,7 +200,7 @@ fn the_answer_is_short_and_everything_is_in_one_folder(context: &Context) {
 /// A simulated target that serves two requests at a time, in a millisecond each.
 const PAIR: &str = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 2\nservice_us = 1000.0\n";
 
-fn a_range_is_measured_up_to_where_nothing_is_gained(context: &Context) {
+fn ranges_end_where_nothing_is_gained(context: &Context) {
     let lab = Lab::new();
     let scenario = lab.scratch.file("pair.toml", PAIR);
     let swept = |list: &str| {
@@ -230,7 +230,7 @@ fn strict_runs_that_onrush_limited_break_no_gate(context: &Context) {
     }
 }
 
-fn a_plan_is_shown_and_nothing_is_touched(context: &Context) {
+fn plans_are_shown_without_side_effects(context: &Context) {
     let lab = Lab::new();
     let file = lab.file(
         context,
@@ -251,7 +251,7 @@ pub fn two_points(server: &str, rest: &str) -> String {
     )
 }
 
-fn hooks_know_what_they_are_run_for(context: &Context) {
+fn hooks_know_their_context(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let log = lab.scratch.path().join("log");
     let hook = |name: &str| {
@@ -270,11 +270,11 @@ fn hooks_know_what_they_are_run_for(context: &Context) {
              before_run load-{point} 2 {point}\nafter_run load-{point} 2 {point}\nafter_point load-{point} 2 {point}\n"
         )
     };
-    // The first request to the target is made at the first point, which is also that of the first run.
+    // The first request to the target is made at the first point, which is also the point of the first run.
     assert_eq!(log, of("small") + &of("large"), "{output:?}");
 }
 
-fn a_hook_that_fails_or_hangs_fails_its_run_only(context: &Context) {
+fn failing_hooks_fail_only_their_run(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let rest = "[hooks]\nbefore_run = 'echo why >&2; case $ONRUSH_LEVEL_LOAD in small) exit 3;; esac'\nafter_run = 'case $ONRUSH_ROUND in 2) sleep 60;; esac'\ntimeout = \"1s\"\n";
     let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 2");
@@ -289,7 +289,7 @@ fn a_hook_that_fails_or_hangs_fails_its_run_only(context: &Context) {
     assert!(output.took < Duration::from_secs(20), "{output:?}");
 }
 
-fn a_hook_that_fails_ends_the_experiment_where_that_is_wanted(context: &Context) {
+fn failing_hooks_can_end_experiments(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let rest = "[hooks]\nbefore_run = 'exit 1'\non_error = \"stop\"\n";
     let file = lab.file(context, &two_points(&url(&server, "/"), rest));
@@ -297,7 +297,7 @@ fn a_hook_that_fails_ends_the_experiment_where_that_is_wanted(context: &Context)
     assert_eq!((output.code, lab.runs().len()), (5, 1), "{output:?}");
 }
 
-fn a_failed_run_is_repeated_at_once(context: &Context) {
+fn failed_runs_are_repeated_at_once(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let once = lab.scratch.path().join("once");
     let rest = format!("[hooks]\nbefore_run = '[ -e {0} ] || {{ touch {0}; exit 1; }}'\n", once.display());
@@ -310,7 +310,7 @@ fn a_failed_run_is_repeated_at_once(context: &Context) {
     );
 }
 
-fn a_target_is_started_for_each_point_and_ended(context: &Context) {
+fn targets_are_started_and_ended_per_point(context: &Context) {
     let lab = Lab::new();
     let reserved = ReservedPort::new();
     let address = reserved.address;
@@ -334,7 +334,7 @@ fn a_target_is_started_for_each_point_and_ended(context: &Context) {
     assert!(lab.text("output/target-server-two.txt").contains("(2 threads)"));
 }
 
-fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
+fn unstartable_targets_stop_experiments(context: &Context) {
     let (lab, reserved) = (Lab::new(), ReservedPort::new());
     let text =
         two_points(&format!("http://{}/", reserved.address), "[target]\ncommand = 'echo no such thing; exit 7'\n");
@@ -347,7 +347,7 @@ fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
     );
 }
 
-fn a_target_that_does_not_answer_stops_everything(context: &Context) {
+fn unresponsive_targets_stop_experiments(context: &Context) {
     let lab = Lab::new();
     let reserved = ReservedPort::new();
     let text = two_points(&format!("http://{}/", reserved.address), "");
@@ -366,7 +366,7 @@ fn a_target_that_does_not_answer_stops_everything(context: &Context) {
     assert_eq!(left, ["x.toml"], "{output:?}");
 }
 
-fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
+fn dead_targets_fail_later_runs(context: &Context) {
     let lab = Lab::new();
     let reserved = ReservedPort::new();
     let mut server = Command::new(env!("CARGO_BIN_EXE_onrush"))
@@ -376,7 +376,7 @@ fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
         .unwrap();
     assert!(accepts(&mut server, reserved.address));
     let rest = format!("[hooks]\nafter_run = 'kill -9 {}'\non_error = \"continue\"\n", server.id());
-    // Runs of requests would wait for the target.
+    // Runs with a number of requests would wait for the target.
     let text = two_points(&format!("http://{}/delay/2", reserved.address), &rest);
     let text = text.replace("rounds = 1", "rounds = 2").replace("requests = 50", "duration = \"500ms\"");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
@@ -389,7 +389,7 @@ fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
     );
 }
 
-fn what_is_refused_moves_no_cursor(context: &Context) {
+fn refused_names_move_no_cursor(context: &Context) {
     let lab = Lab::new();
     let file = lab.file(context, &two_points("http://127.0.0.1:1/", ""));
     let nowhere = "\u{1b}[31mX\u{9b}/q";
@@ -402,7 +402,7 @@ fn what_is_refused_moves_no_cursor(context: &Context) {
     }
 }
 
-fn a_plan_that_cannot_be_printed_is_an_error_with_a_reason(context: &Context) {
+fn unprintable_plans_are_errors(context: &Context) {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let sweep = context.onrush().words("sweep --plan -c 1,2 http://127.0.0.1:1/");
     let output = sweep.with(|command| _ = command.stdout(full)).run_plain();
@@ -410,7 +410,7 @@ fn a_plan_that_cannot_be_printed_is_an_error_with_a_reason(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
 }
 
-fn what_has_no_end_is_refused(context: &Context) {
+fn endless_values_are_refused(context: &Context) {
     let output = context.onrush().words("lab --plan /dev/zero").run_plain();
     let words = "onrush lab: /dev/zero cannot be read: it is longer than 1 MiB\n";
     assert!(output.code == 1 && output.stderr.ends_with(words), "{output:?}");
@@ -426,7 +426,7 @@ fn what_has_no_end_is_refused(context: &Context) {
     assert!(!lab.path("").exists(), "{output:?}");
 }
 
-fn the_first_of_a_hooks_output_is_kept(context: &Context) {
+fn first_hook_output_is_kept(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let rest = "[hooks]\nbefore_run = 'head -c 20000000 /dev/zero'\n";
     let file = lab.file(context, &two_points(&url(&server, "/"), rest));
@@ -440,7 +440,7 @@ fn the_first_of_a_hooks_output_is_kept(context: &Context) {
     assert!((1..=20_000_000 - (16 << 20)).contains(&left_out.parse::<u64>().unwrap()), "{left_out}");
 }
 
-fn a_target_that_accepts_and_never_responds_is_given_up_in_time(context: &Context) {
+fn silent_targets_are_abandoned_in_time(context: &Context) {
     let lab = Lab::new();
     // The kernel accepts the connections.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -449,11 +449,11 @@ fn a_target_that_accepts_and_never_responds_is_given_up_in_time(context: &Contex
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 5, "{output:?}");
     assert!(output.stderr.contains("the target was not ready within 300ms"), "{output:?}");
-    // A first request would be waited for during 10 seconds.
+    // A first request would wait for 10 seconds.
     assert!(output.took < Duration::from_secs(8), "{output:?}");
 }
 
-fn a_setting_that_cannot_be_is_refused_in_the_plan(context: &Context) {
+fn impossible_settings_are_refused_in_plans(context: &Context) {
     let lab = Lab::new();
     for (name, words) in [
         ("net.ipv4.tcp_rnem", "the kernel has no setting net.ipv4.tcp_rnem; nearest in net.ipv4: tcp_rmem"),
@@ -469,9 +469,9 @@ fn a_setting_that_cannot_be_is_refused_in_the_plan(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains("is not the name of a setting"), "{output:?}");
 }
 
-fn a_child_of_a_target_is_ended_where_proc_is_empty(context: &Context) {
+fn target_children_end_without_proc(context: &Context) {
     let lab = Lab::new();
-    // It ignores the first signal, and its parent does not.
+    // The child ignores the first signal; its parent does not.
     let stubborn = lab.scratch.file("stubborn.sh", "trap '' TERM\necho $$ > child\nsleep 60 &\nwait\nsleep 60\n");
     let rest = format!("[target]\ncommand = 'sh {} & wait'\ntimeout = \"1s\"\n", stubborn.display());
     let file = lab.file(context, &two_points("http://127.0.0.1:1/", &rest));
@@ -489,16 +489,16 @@ fn a_child_of_a_target_is_ended_where_proc_is_empty(context: &Context) {
     wait_until(|| !is_alive(child.trim()));
 }
 
-fn a_full_disk_ends_it_with_a_reason(context: &Context) {
+fn full_disks_end_experiments_with_reason(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let file = lab.file(context, &two_points(&url(&server, "/"), ""));
-    // Long enough for the plan, but not for a result.
+    // Enough for the plan, but not for a result.
     let onrush = context.limited("-f 8").words("lab --out folder").word(file);
     let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
     assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
     let why = "-1.json cannot be written: it is longer than the limit on the size of files; raise that (ulimit -f)";
     assert!(output.stderr.contains(why), "{output:?}");
-    // A measurement is printed where it cannot be kept.
+    // A measurement that cannot be kept is printed.
     assert!(output.stderr.lines().any(|line| line.starts_with("[1/") && line.contains("/s")), "{output:?}");
 }
 
@@ -514,7 +514,7 @@ fn statuses_are_flagged_and_gates_break(context: &Context) {
     );
 }
 
-/// The experiments that come with the documents.
+/// The experiments in the documents.
 fn published() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/experiments");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -522,7 +522,7 @@ fn published() -> Vec<PathBuf> {
     files
 }
 
-fn the_published_experiments_can_be_planned(context: &Context) {
+fn published_experiments_can_be_planned(context: &Context) {
     let runs = [("capacity", 18), ("proxies", 20), ("socket-buffers", 21)];
     assert_eq!(published().len(), runs.len());
     for (file, (name, runs)) in published().iter().zip(runs) {
@@ -532,7 +532,7 @@ fn the_published_experiments_can_be_planned(context: &Context) {
     }
 }
 
-fn the_load_on_a_real_server_is_raised(context: &Context) {
+fn load_on_real_servers_is_raised(context: &Context) {
     let (nginx, lab) = (LoggingServer::nginx(1000), Lab::new());
     let text = fs::read_to_string(&published()[0]).unwrap();
     let text = text

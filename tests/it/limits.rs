@@ -1,4 +1,4 @@
-//! Absurd numbers and edge cases, files that cannot be read, unknown names, limits of the machine.
+//! Absurd numbers and edge cases, unreadable files, unknown names, limits of the machine.
 
 use std::fs::{self, DirEntry};
 use std::path::Path;
@@ -6,27 +6,27 @@ use std::path::Path;
 use crate::harness::{Context, ProgramOutput, Scratch, Served, cases, counts, target, url, wait_until};
 
 cases! {
-    the_smallest_and_largest_loads_run;
-    every_connection_is_opened_however_they_divide;
-    a_bad_value_is_one_line_and_nothing_starts (Once);
-    a_bad_value_of_wrk_says_more_than_wrk_does (Once);
-    a_body_that_cannot_be_read_is_one_line (Once);
-    a_body_of_megabytes_comes_through_a_pipe (Once);
-    an_unknown_host_is_one_line (Once);
-    a_thread_has_a_large_stack_only_where_a_script_runs (Once);
-    what_others_say_is_cut_and_the_rest_counted (Once);
-    too_little_address_space_is_one_line;
+    smallest_and_largest_loads_run;
+    connections_are_opened_for_any_division;
+    bad_values_print_one_line (Once);
+    bad_wrk_values_are_explained (Once);
+    unreadable_bodies_print_one_line (Once);
+    large_bodies_arrive_through_pipes (Once);
+    unknown_hosts_print_one_line (Once);
+    only_script_threads_have_large_stacks (Once);
+    foreign_messages_are_truncated_and_counted (Once);
+    address_space_shortage_prints_one_line;
     connections_without_a_request_need_no_memory;
 }
 
-fn the_smallest_and_largest_loads_run(context: &Context) {
+fn smallest_and_largest_loads_run(context: &Context) {
     let server = target();
     for (options, shown) in [
         ("-c1 -d500ms", "  1 threads and 1 connections"),
         ("-t1 -c1 -d500ms", "  1 threads and 1 connections"),
         ("-t64 -c64 -d1s", "  64 threads and 64 connections"),
         ("-n1 -c10", "  2 threads and 10 connections"),
-        // As a 32-bit number it would be zero.
+        // As a 32-bit number, this would be zero.
         ("-n4294967296 -t1 -c1 -d500ms", "  1 threads and 1 connections"),
     ] {
         let output = context.onrush().words(options).word(url(&server, "/delay/5")).run();
@@ -38,23 +38,23 @@ fn the_smallest_and_largest_loads_run(context: &Context) {
     }
     let once = context.onrush().words("-n1 -c10").word(url(&server, "/")).run();
     assert_eq!(once.requests(), 1);
-    // A millisecond may or may not be enough for a response: there is a report in any case.
+    // A millisecond may not be enough for a response: there is a report in any case.
     let output = context.onrush().words("-d1ms").word(url(&server, "/")).run();
     output.assert_standard();
     assert!(output.stdout.starts_with("Running 1ms test @ "), "{output:?}");
     assert_eq!(output.code, if output.requests() == 0 { 5 } else { 0 }, "{output:?}");
 }
 
-fn every_connection_is_opened_however_they_divide(context: &Context) {
+fn connections_are_opened_for_any_division(context: &Context) {
     for name in [None, Some("wrk")] {
         for (threads, connections) in [(3, 10), (7, 50), (1, 33)] {
             let server = target();
             let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
-            // One request on each: no response comes before all have connected.
+            // One request each: no response arrives before all have connected.
             let onrush = onrush.words(&format!("-t{threads} -c{connections} -n{connections}"));
             let output = onrush.word(url(&server, "/delay/200")).run();
             assert_eq!(output.code, 0, "{output:?}");
-            // Called as wrk, one more connection checks before the run that the target listens.
+            // Called as wrk, one additional connection checks before the run that the target listens.
             let probes = u64::from(name.is_some());
             assert_eq!(
                 counts(server.address()).connections,
@@ -65,7 +65,7 @@ fn every_connection_is_opened_however_they_divide(context: &Context) {
     }
 }
 
-fn a_bad_value_is_one_line_and_nothing_starts(context: &Context) {
+fn bad_values_print_one_line(context: &Context) {
     let server = target();
     for (option, value) in [
         ("--connections", "0"),
@@ -104,7 +104,7 @@ fn a_bad_value_is_one_line_and_nothing_starts(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 
-fn a_bad_value_of_wrk_says_more_than_wrk_does(context: &Context) {
+fn bad_wrk_values_are_explained(context: &Context) {
     let server = target();
     for options in ["-c -1", "-c 99999999999999999999999", "-t 0", "-d 0", "-t20 -c10"] {
         let output = context.called("wrk").words(options).word(url(&server, "/")).run_plain();
@@ -114,10 +114,10 @@ fn a_bad_value_of_wrk_says_more_than_wrk_does(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 
-fn a_body_that_cannot_be_read_is_one_line(context: &Context) {
+fn unreadable_bodies_print_one_line(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("body"));
     let missing = scratch.path().join("missing");
-    // This file exists, but its content cannot be read from its beginning.
+    // This file exists, but its content cannot be read from the start.
     let unreadable = "/proc/self/mem".into();
     for path in [missing, scratch.path().to_owned(), unreadable] {
         let path = format!("@{}", path.display());
@@ -129,7 +129,7 @@ fn a_body_that_cannot_be_read_is_one_line(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 
-fn a_body_of_megabytes_comes_through_a_pipe(context: &Context) {
+fn large_bodies_arrive_through_pipes(context: &Context) {
     let server = target();
     let onrush = context.onrush().stdin(&vec![b'x'; 3_000_000]);
     let output = onrush.words("--once --body @-").word(url(&server, "/sink")).run();
@@ -138,7 +138,7 @@ fn a_body_of_megabytes_comes_through_a_pipe(context: &Context) {
     assert!(output.stdout.contains("\n3000000\n"), "the target counted the bytes: {output:?}");
 }
 
-fn an_unknown_host_is_one_line(context: &Context) {
+fn unknown_hosts_print_one_line(context: &Context) {
     let output = context.onrush().words("http://nosuch.invalid/").run_plain();
     assert_is_one_line(&output, 1);
     assert!(output.stderr.starts_with("onrush: cannot resolve nosuch.invalid: "), "{output:?}");
@@ -154,12 +154,12 @@ fn assert_is_one_line(output: &ProgramOutput, code: i32) {
     assert!(output.stderr.ends_with('\n') && output.stderr.len() < 300, "{output:?}");
 }
 
-fn a_thread_has_a_large_stack_only_where_a_script_runs(context: &Context) {
+fn only_script_threads_have_large_stacks(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("stacks"));
     let script = scratch.file("script.lua", "function request() return wrk.format() end");
-    // The stack of a script has 32 MiB; the reserve of a run has 24, and may come later.
+    // The stack of a script has 32 MiB. The reserve of a run has 24, and may be allocated later.
     for (script, expected) in [(None, 0.0..80.0), (Some(&script), 96.0..200.0)] {
-        // Ended as soon as it has been looked at.
+        // Killed after the check.
         let onrush = context.onrush().words("-t2 -c2 -d1h");
         let onrush = script.into_iter().fold(onrush, |onrush, script| onrush.script(script));
         let mut child = onrush.word(url(&server, "/delay/50")).spawn();
@@ -179,8 +179,7 @@ fn a_thread_has_a_large_stack_only_where_a_script_runs(context: &Context) {
     }
 }
 
-/// The memory of a line of `/proc/PID/maps`, in MiB, if it can be written and is of no file. What lies side by side is
-/// one line.
+/// The memory of a line of `/proc/PID/maps`, in MiB, if it is writable and anonymous. Adjacent areas are one line.
 fn own_mib(map: &str) -> f64 {
     let mut words = map.split_whitespace();
     let (range, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -189,7 +188,7 @@ fn own_mib(map: &str) -> f64 {
     if rights == "rw-p" && words.nth(3).is_none() { bytes as f64 / (1 << 20) as f64 } else { 0.0 }
 }
 
-fn what_others_say_is_cut_and_the_rest_counted(context: &Context) {
+fn foreign_messages_are_truncated_and_counted(context: &Context) {
     let server = target();
     let name = "n".repeat(100_000);
     let long = "error(string.rep('a', 1048576))";
@@ -211,7 +210,7 @@ fn what_others_say_is_cut_and_the_rest_counted(context: &Context) {
     }
 }
 
-fn too_little_address_space_is_one_line(context: &Context) {
+fn address_space_shortage_prints_one_line(context: &Context) {
     let server = Served::start();
     for (kib, code) in [(50_000, 2), (200_000, 2), (4_000_000, 0)] {
         let onrush = context.limited(&format!("-v {kib}")).words("-c1000 -t16 -n1000");
@@ -225,7 +224,7 @@ fn too_little_address_space_is_one_line(context: &Context) {
 
 fn connections_without_a_request_need_no_memory(context: &Context) {
     let server = Served::start();
-    // All of the connections would need more than that.
+    // All connections together would need more.
     let onrush = context.limited("-v 250000").words("-t2 -c1000000 -n10").word(format!("http://{}/", server.address));
     let output = onrush.run_plain();
     assert_eq!((output.code, output.requests()), (0, 10), "{output:?}");

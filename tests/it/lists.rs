@@ -1,4 +1,4 @@
-//! Lists of requests (`--urls`): requests, their order, and faults in lists.
+//! Lists of requests (`--urls`): requests, order, and faults.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,33 +9,33 @@ use crate::harness::{Context, Scratch, cases, target, url};
 use crate::servers::{LoggingServer, assert_counted, assert_no_errors};
 
 cases! {
-    nginx_logs_the_requests_of_a_list_in_their_order needs "nginx";
-    every_request_of_a_list_is_sent_once needs "nginx";
+    nginx_logs_list_requests_in_order needs "nginx";
+    list_requests_are_sent_once needs "nginx";
     requests_are_sent_in_proportion_to_their_weights needs "nginx";
-    a_request_has_its_own_method_headers_and_body;
-    a_list_goes_on_over_http2 needs "nginx";
-    each_name_has_results_of_its_own;
-    more_names_than_there_is_room_for_are_one_row (Once);
-    a_list_names_its_target (Once);
-    what_is_wrong_with_a_list_is_said_before_anything_is_sent (Once);
-    a_long_list_is_read_quickly (Once);
+    list_requests_have_separate_parts;
+    lists_work_over_http2 needs "nginx";
+    names_have_separate_results;
+    surplus_names_share_one_row (Once);
+    lists_can_name_the_target (Once);
+    faulty_lists_are_refused_before_sending (Once);
+    long_lists_are_read_quickly (Once);
 }
 
-/// The request lines of a log, in its order.
+/// Request targets of a log, in order.
 fn paths(log: &[String]) -> Vec<String> {
     let path =
         |line: &String| line.split('"').nth(1).unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
     log.iter().map(path).collect()
 }
 
-/// How often each occurs.
+/// Number of occurrences of each.
 fn counts(paths: Vec<String>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     paths.into_iter().for_each(|path| *counts.entry(path).or_default() += 1);
     counts
 }
 
-fn nginx_logs_the_requests_of_a_list_in_their_order(context: &Context) {
+fn nginx_logs_list_requests_in_order(context: &Context) {
     let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("list"));
     let list = scratch.file("urls.txt", format!("# three of them\n/hello?a\n{}\n\n/hello?c\n", nginx.url("/hello?b")));
     let output = context.onrush().words("-t1 -c1 -n7 --urls").word(list).word(nginx.url("/")).run();
@@ -46,7 +46,7 @@ fn nginx_logs_the_requests_of_a_list_in_their_order(context: &Context) {
     assert_eq!(paths(&log), ["a", "b", "c", "a", "b", "c", "a"].map(|name| format!("/hello?{name}")));
 }
 
-fn every_request_of_a_list_is_sent_once(context: &Context) {
+fn list_requests_are_sent_once(context: &Context) {
     for order in ["seq", "shuffle"] {
         let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("list"));
         let lines: String = (0..500).map(|number| format!("/hello?{number}\n")).collect();
@@ -73,7 +73,7 @@ fn requests_are_sent_in_proportion_to_their_weights(context: &Context) {
     assert!(chi < 18.4, "{chi}: {counts:?}");
 }
 
-fn a_request_has_its_own_method_headers_and_body(context: &Context) {
+fn list_requests_have_separate_parts(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("list"));
     let body = scratch.file("body.json", "{\"a\": 1}");
     let once = |text: &str| {
@@ -91,14 +91,14 @@ fn a_request_has_its_own_method_headers_and_body(context: &Context) {
     for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b", "X-Other: c"] {
         assert!(second.contains(words), "{second}");
     }
-    // A secret in a list is hidden wherever it comes back.
+    // A secret in a list is hidden in every output.
     let secret = once("POST /echo\nX-Api-Key: zebra-giraffe-77\n");
     assert!(secret.contains("X-Api-Key: ") && !secret.contains("zebra-giraffe-77"), "{secret}");
     let posted = once(&format!("/echo\n@{}\n", body.display()));
     assert!(posted.contains("POST /echo HTTP/1.1"), "{posted}");
 }
 
-fn a_list_goes_on_over_http2(context: &Context) {
+fn lists_work_over_http2(context: &Context) {
     let (nginx, scratch) = (LoggingServer::nginx_with(" http2", "", |_| {}), Scratch::new("list"));
     let list = scratch.file("urls.txt", "/hello?a\n/hello?b\nX-Own: 1\n/hello?c\n");
     let words = "-t1 -c2 -n300 --http2 --streams 5 -R 1000 --urls";
@@ -112,8 +112,8 @@ fn a_list_goes_on_over_http2(context: &Context) {
     assert!(counts.len() == 3 && counts.values().all(|count| *count == 100), "{counts:?}");
 }
 
-/// The slow one is seen, and a gate that is about it breaks, although it is rare.
-fn each_name_has_results_of_its_own(context: &Context) {
+/// The slow request is visible, and a gate on it breaks, although it is rare.
+fn names_have_separate_results(context: &Context) {
     let (target, scratch) = (target(), Scratch::new("list"));
     let lines = "/delay/30 name=slow\n/bytes/10 name=fast weight=30\n/status/503 name=broken weight=3\n/bytes/1\n";
     let list = scratch.file("urls.txt", lines);
@@ -152,7 +152,7 @@ fn each_name_has_results_of_its_own(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains("add --urls FILE, whose lines have name=X"), "{output:?}");
 }
 
-fn more_names_than_there_is_room_for_are_one_row(context: &Context) {
+fn surplus_names_share_one_row(context: &Context) {
     let (target, scratch) = (target(), Scratch::new("list"));
     let lines: String = (0..300).map(|number| format!("/bytes/1 name=n{number}\n")).collect();
     let (list, file) = (scratch.file("urls.txt", lines), scratch.path().join("result.json"));
@@ -167,7 +167,7 @@ fn more_names_than_there_is_room_for_are_one_row(context: &Context) {
     assert!(counts[..200].iter().all(|count| *count == 2), "{counts:?}");
 }
 
-fn a_list_names_its_target(context: &Context) {
+fn lists_can_name_the_target(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("list"));
     let list = scratch.file("urls.txt", format!("/bytes/1\nGET {}\n", url(&server, "/bytes/2")));
     let output = context.onrush().words("-t1 -c1 -n4 --urls").word(list).run();
@@ -178,7 +178,7 @@ fn a_list_names_its_target(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains("no URL leads to a target; add it, for instance"), "{output:?}");
 }
 
-fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) {
+fn faulty_lists_are_refused_before_sending(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("list"));
     let long = format!("/{}", "x".repeat(70_000));
     for (text, words) in [
@@ -216,7 +216,7 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
     assert!(compat.code == 1 && compat.stderr.contains("has no lists of requests"), "{compat:?}");
 }
 
-fn a_long_list_is_read_quickly(context: &Context) {
+fn long_lists_are_read_quickly(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("list"));
     let lines: String = (0..200_000).map(|number| format!("/bytes/{}?{number}\n", number % 100)).collect();
     let list = scratch.file("urls.txt", lines);

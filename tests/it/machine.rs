@@ -1,4 +1,5 @@
-//! Measurements whose result depends on the machine as much as on the program: they need a quiet one, and are no tests.
+//! Measurements whose result depends on the machine as much as on the program. They need a quiet machine, and are no
+//! tests.
 //!
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
 //! its counterpart in `make test`.
@@ -19,36 +20,36 @@ use crate::servers::LoggingServer;
 use crate::verdict::{alone, assert_limited, verdict};
 
 cases! {
-    a_target_without_processor_time_is_the_limit needs "python3";
-    a_generator_that_shares_its_processor_is_the_limit needs "taskset";
-    a_script_that_takes_all_the_time_is_the_limit;
-    a_single_connection_is_the_limit;
-    a_few_slow_responses_make_the_connections_the_limit;
-    a_slow_link_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
-    a_link_that_loses_segments_is_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
-    a_target_that_waits_for_acknowledgements_is_the_limit needs "python3";
-    a_target_that_does_not_accept_is_the_limit needs "python3";
-    a_target_that_dies_is_the_limit needs "python3";
-    a_rate_that_is_reached_is_the_limit;
-    the_time_of_a_busy_target_and_its_busiest_thread_is_seen (Once) needs "python3";
+    starved_targets_are_the_limit needs "python3";
+    generators_sharing_processors_are_the_limit needs "taskset";
+    busy_scripts_are_the_limit;
+    single_connections_are_the_limit;
+    slow_responses_make_connections_the_limit;
+    slow_links_are_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
+    lossy_links_are_the_limit needs "unshare -rn tc qdisc add dev lo root tbf rate 1mbit burst 9kb latency 1s";
+    targets_awaiting_acknowledgements_are_the_limit needs "python3";
+    targets_not_accepting_are_the_limit needs "python3";
+    dying_targets_are_the_limit needs "python3";
+    reached_rates_are_the_limit;
+    busiest_threads_of_targets_are_observed (Once) needs "python3";
     all_processes_of_a_target_are_counted (Once) needs "nginx";
     replacement_child_processes_are_counted (Once) needs "python3";
-    what_a_target_did_in_the_warm_up_does_not_count (Once) needs "python3";
+    target_work_during_warm_up_is_ignored (Once) needs "python3";
     accept_queue_overflows_are_seen (Once) needs "python3";
-    a_target_that_dies_is_seen (Once) needs "python3";
+    dying_targets_are_observed (Once) needs "python3";
     unix_socket_targets_are_found (Once) needs "python3";
-    processor_time_of_the_threads_is_that_of_the_process;
-    one_signal_brings_the_report_within_300_ms;
-    after_a_freeze_the_percentiles_are_wrk2s needs "wrk2";
-    merging_and_comparing_take_time_in_proportion (Once);
+    thread_cpu_times_add_up_to_process_time;
+    signals_produce_reports_within_300_ms;
+    percentiles_after_freezes_match_wrk2 needs "wrk2";
+    merging_and_comparing_take_linear_time (Once);
 }
 
-/// In virtual time, and with computed figures, `rates` shows it in `make test`. wrk2's own timers end in whole
-/// milliseconds, which makes nearly each of its requests up to a millisecond later than ours.
-fn after_a_freeze_the_percentiles_are_wrk2s(context: &Context) {
+/// `rates` covers this in `make test`, in virtual time and with computed figures. wrk2's own timers have whole
+/// milliseconds, which delays nearly every request by up to a millisecond compared with ours.
+fn percentiles_after_freezes_match_wrk2(context: &Context) {
     const WORDS: &str = "-t1 -c20 -d10s -R500 -L";
     const TIMERS_US: f64 = 1_000.0;
-    // It freezes once in each run, and forgets a server that nobody uses for a second.
+    // The target freezes once per run, and forgets a server that is unused for a second.
     let path = "/freeze?every=5s&ms=2000";
     let ours = context.called("wrk2").words(WORDS).word(url(&target(), path)).run().stdout;
     let theirs = Command::new("wrk2").args(WORDS.split(' ')).arg(url(&target(), path)).output().expect("it runs");
@@ -62,8 +63,8 @@ fn after_a_freeze_the_percentiles_are_wrk2s(context: &Context) {
     }
 }
 
-/// Time only: `terminal` shows in `make test` that one signal brings the report at all.
-fn one_signal_brings_the_report_within_300_ms(context: &Context) {
+/// Only the time: `terminal` shows in `make test` that one signal produces the report at all.
+fn signals_produce_reports_within_300_ms(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t2 -c4 -d30s --io").word(context.backend);
     let child = onrush.word(url(&server, "/")).spawn();
@@ -74,8 +75,8 @@ fn one_signal_brings_the_report_within_300_ms(context: &Context) {
     assert!(output.code == 0 && output.took < Duration::from_millis(300), "{output:?}");
 }
 
-/// No test can show that each file is compared with no other one: this is about time.
-fn merging_and_comparing_take_time_in_proportion(context: &Context) {
+/// No test can show that files are not compared pairwise: this measures the time.
+fn merging_and_comparing_take_linear_time(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("many"));
     let one = scratch.path().join("one.json");
     assert_eq!(context.onrush().words("-n 100 -t1 -c1 -o").word(&one).word(url(&server, "/")).run().code, 0);
@@ -104,8 +105,8 @@ fn merging_and_comparing_take_time_in_proportion(context: &Context) {
     assert!(few.iter().zip(many).all(|(few, many)| many <= 5.0 * few), "{few:?} {many:?}");
 }
 
-/// On a quiet machine; `evidence` shows the rest in `make test`.
-fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
+/// On a quiet machine; `evidence` covers the rest in `make test`.
+fn thread_cpu_times_add_up_to_process_time(context: &Context) {
     let (document, threads_s, process_s) = processor_times(context, "-c20 -t2 -d2s");
     println!("processor time of the threads [{}]: {threads_s:.3} s of {process_s:.3} s", context.backend);
     assert!(threads_s > 0.8 * process_s - 0.05, "{document}");
@@ -115,7 +116,7 @@ fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
 }
 
 // Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither
-// processor time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
+// processor time nor a network are in `limits_are_known_in_virtual_time` (simulation.rs).
 
 /// Prints a verdict and checks it.
 fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
@@ -123,9 +124,9 @@ fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
     assert_limited(verdict, limited_by, findings);
 }
 
-/// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by
-/// `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs).
-fn a_target_without_processor_time_is_the_limit(context: &Context) {
+/// Covered by `each_situation_has_its_verdict`. `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs)
+/// covers the observation of processor time.
+fn starved_targets_are_the_limit(context: &Context) {
     let script = "
 def work(peer):
     while peer.recv(65536):
@@ -137,34 +138,34 @@ while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=Tru
     limited(&verdict(context.onrush().words("-t1 -c8 -d2s").word(server.url())), "target", &[]);
 }
 
-/// Covered by `each_situation_has_its_verdict`; that the time in which a thread waits is known, by `evidence`.
-fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
+/// Covered by `each_situation_has_its_verdict`. `evidence` covers the observation of waiting threads.
+fn generators_sharing_processors_are_the_limit(context: &Context) {
     let server = target();
-    // Other processes use that processor, with priority.
+    // Other processes use this processor, with priority.
     let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
                nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
     let program = context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/"));
     limited(&verdict(program), "generator_cpu", &[]);
 }
 
-/// Covered by `strict_runs_fail_where_onrush_was_the_limit`, but for its share of the time.
-fn a_script_that_takes_all_the_time_is_the_limit(context: &Context) {
+/// Covered by `strict_runs_fail_if_onrush_limits`, except for the share of the time.
+fn busy_scripts_are_the_limit(context: &Context) {
     let server = target();
     let script = "function request() x = 0; for i = 1, 300000 do x = (x * 7 + i) % 1000 end; return wrk.format() end";
     let program = context.onrush().lua(script).words("-t1 -c4 -d1s").word(url(&server, "/"));
     limited(&verdict(program), "generator_script", &[]);
 }
 
-/// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
-fn a_single_connection_is_the_limit(context: &Context) {
+/// Covered by `limits_are_known_in_virtual_time`.
+fn single_connections_are_the_limit(context: &Context) {
     let server = target();
     let verdict = verdict(context.onrush().words("-t1 -c1 -d2s").word(url(&server, "/delay/20")));
     limited(&verdict, "connections", &[]);
 }
 
-/// Covered by `each_situation_has_its_verdict`, and the target that stops as a whole by
-/// `what_limited_a_run_is_known_in_virtual_time_too`.
-fn a_few_slow_responses_make_the_connections_the_limit(context: &Context) {
+/// Covered by `each_situation_has_its_verdict`. `limits_are_known_in_virtual_time` covers a target that stops as a
+/// whole.
+fn slow_responses_make_connections_the_limit(context: &Context) {
     let server = target();
     let of = |path: &str| verdict(context.onrush().words("-t1 -c10 -d2s").word(url(&server, path)));
     limited(&of("/stall?every=20&ms=20"), "connections", &[]);
@@ -173,22 +174,22 @@ fn a_few_slow_responses_make_the_connections_the_limit(context: &Context) {
 }
 
 /// Covered by `each_situation_has_its_verdict`.
-fn a_slow_link_is_the_limit(context: &Context) {
+fn slow_links_are_the_limit(context: &Context) {
     let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb latency 2s";
     let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
     limited(&verdict, "network", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`.
-fn a_link_that_loses_segments_is_the_limit(context: &Context) {
-    // Packets that do not fit into its short queue are lost.
+fn lossy_links_are_the_limit(context: &Context) {
+    // Packets that exceed its short queue are lost.
     let prepare = "tc qdisc add dev lo root tbf rate 20mbit burst 70kb limit 20kb";
     let verdict = alone(context, prepare, "-t1 -c10 -d3s http://127.0.0.1:8080/bytes/20000");
     limited(&verdict, "network", &[]);
 }
 
 /// Covered by `each_situation_has_its_verdict`.
-fn a_target_that_waits_for_acknowledgements_is_the_limit(context: &Context) {
+fn targets_awaiting_acknowledgements_are_the_limit(context: &Context) {
     let script = "
 def halves(peer):
     while peer.recv(65536):
@@ -202,9 +203,9 @@ while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=T
     limited(&verdict, "target", &["delayed_ack"]);
 }
 
-/// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `accept_queue_overflows_are_seen`
-/// (src/run/monitor/poller.rs).
-fn a_target_that_does_not_accept_is_the_limit(context: &Context) {
+/// Covered by `each_situation_has_its_verdict`. `accept_queue_overflows_are_seen` (src/run/monitor/poller.rs) covers the
+/// observation of the queue.
+fn targets_not_accepting_are_the_limit(context: &Context) {
     let script = "
 listener = listen(1)
 while True:
@@ -215,21 +216,21 @@ while True:
     limited(&verdict, "target", &["listen_queue"]);
 }
 
-/// Covered by `a_target_that_dies_is_found`, and in virtual time.
-fn a_target_that_dies_is_the_limit(context: &Context) {
+/// Covered by `dying_targets_are_found`, and in virtual time.
+fn dying_targets_are_the_limit(context: &Context) {
     let server = Python::start("afterwards(listen(64), 1, lambda: os._exit(1))");
     let verdict = verdict(context.onrush().words("-t1 -c4 -d3s").word(server.url()));
     limited(&verdict, "target", &["target_died"]);
 }
 
-/// Covered by `what_limited_a_run_is_known_in_virtual_time_too`.
-fn a_rate_that_is_reached_is_the_limit(context: &Context) {
+/// Covered by `limits_are_known_in_virtual_time`.
+fn reached_rates_are_the_limit(context: &Context) {
     let server = target();
     let verdict = verdict(context.onrush().words("-t1 -c10 -R200 -d2s").word(url(&server, "/")));
     limited(&verdict, "schedule", &[]);
 }
 
-// Targets: what is seen of them does not depend on the backend.
+// Targets: their observation does not depend on the backend.
 
 /// Observations of the target of a run.
 fn seen(context: &Context, words: &str) -> Target {
@@ -240,7 +241,7 @@ fn seen(context: &Context, words: &str) -> Target {
 
 /// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs) and
 /// `busiest_thread_is_found` (src/run/monitor/processes.rs).
-fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
+fn busiest_threads_of_targets_are_observed(context: &Context) {
     // One thread that works without requests, and others that respond.
     let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
     let before_s = server.cpu_s();
@@ -281,9 +282,9 @@ answer(peer)";
 }
 
 /// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs).
-fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
+fn target_work_during_warm_up_is_ignored(context: &Context) {
     let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
-    // Half a second of work before the first response; after that, a request per second.
+    // Half a second of work before the first response, then a request per second.
     let target = seen(context, &format!("-c1 -t1 -R 1 --warmup 2s -d1s {}", server.url()));
     assert!(target.cpus_used < 0.2, "{target:?}");
 }
@@ -299,7 +300,7 @@ fn accept_queue_overflows_are_seen(context: &Context) {
 }
 
 /// Covered by `dead_targets_are_reported_ended` (src/run/monitor/poller.rs).
-fn a_target_that_dies_is_seen(context: &Context) {
+fn dying_targets_are_observed(context: &Context) {
     let server = Python::start("listener = listen(64)\nlistener.accept()\ntime.sleep(0.7)\nos._exit(1)");
     let target = seen(context, &format!("-c2 -t1 -d2s {}", server.url()));
     assert!(target.ended && target.processes == 1, "{target:?}");

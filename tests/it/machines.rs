@@ -19,25 +19,25 @@ use crate::results::number;
 use crate::servers::LoggingServer;
 
 cases! {
-    machines_send_exactly_what_one_would_have_sent;
-    sequences_are_never_repeated_and_the_log_has_what_was_counted (Once) needs "nginx";
-    a_killed_machine_ends_the_run_with_a_report (Once);
-    a_run_may_go_on_without_a_machine (Once);
-    a_machine_that_falls_silent_is_lost (Once);
-    a_machine_that_is_told_to_end_leaves_what_it_measured (Once);
-    machines_that_are_all_told_to_end_say_so (Once);
-    machines_that_are_suspended_together_go_on_together (Once);
-    who_has_too_few_open_files_is_named (Once);
-    a_script_without_end_keeps_no_worker_that_nobody_needs (Once);
+    machines_send_exactly_one_machines_requests;
+    sequences_never_repeat_across_machines (Once) needs "nginx";
+    killed_machines_end_runs_with_reports (Once);
+    runs_may_continue_without_a_machine (Once);
+    silent_machines_are_lost (Once);
+    signalled_machines_leave_their_measurements (Once);
+    signalled_machines_report_the_signal (Once);
+    jointly_suspended_machines_continue (Once);
+    machines_short_of_files_are_named (Once);
+    endless_scripts_keep_no_unneeded_worker (Once);
     nothing_is_sent_without_a_coordinator (Once);
-    nothing_is_sent_until_all_are_there (Once);
-    strangers_are_refused_and_disturb_nobody (Once);
-    what_cannot_be_set_up_is_said_where_it_was_typed (Once);
-    a_search_on_two_machines_finds_a_load (Once);
-    a_search_that_loses_a_machine_keeps_what_it_has_found (Once);
+    nothing_is_sent_until_all_joined (Once);
+    strangers_are_refused_harmlessly (Once);
+    setup_failures_reach_the_coordinator (Once);
+    searches_on_two_machines_find_loads (Once);
+    searches_losing_machines_keep_results (Once);
 }
 
-/// A coordinator that waits.
+/// A waiting coordinator.
 pub struct Coordinator {
     pub child: Child,
     pub address: String,
@@ -47,7 +47,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// One with these words on its command line.
+    /// Starts a coordinator with these arguments.
     pub fn start(onrush: Onrush, name: &str, words: &str, url: &str) -> Self {
         let scratch = Scratch::new(name);
         let (token, document) = (scratch.path().join("token"), scratch.path().join("run.json"));
@@ -59,7 +59,7 @@ impl Coordinator {
             .words(words)
             .word(url)
             .spawn();
-        // Its first line says where it waits; the others are read at the end.
+        // Its first line has the address; the others are read at the end.
         let mut line = Vec::new();
         let stderr = child.stderr.as_mut().expect("it is a pipe");
         while !line.ends_with(b"\n") {
@@ -73,7 +73,7 @@ impl Coordinator {
         Self { child, address, token, document, scratch }
     }
 
-    /// A worker for it.
+    /// Starts a worker for this coordinator.
     pub fn worker(&self, words: &str) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
         command.args(["worker", "--coordinator", &self.address, "--token-file"]).arg(&self.token);
@@ -91,7 +91,7 @@ impl Coordinator {
     }
 }
 
-fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
+fn machines_send_exactly_one_machines_requests(context: &Context) {
     let server = target();
     let words = format!("--io {} --machines 3 -t2 -c9 -n1001 --label a=b", context.backend);
     let coordinator = Coordinator::start(context.onrush(), "machines-exact", &words, &url(&server, "/"));
@@ -115,7 +115,7 @@ fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
     }
 }
 
-fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Context) {
+fn sequences_never_repeat_across_machines(context: &Context) {
     let nginx = LoggingServer::nginx(1000);
     let words = "--machines 2 -t1 -c6 -R 300 -n 300 --templates";
     let coordinator = Coordinator::start(context.onrush(), "machines-seq", words, &nginx.url("/hello?{{seq}}"));
@@ -133,7 +133,7 @@ fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Conte
     workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 0));
 }
 
-fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
+fn killed_machines_end_runs_with_reports(context: &Context) {
     let server = target();
     let coordinator = Coordinator::start(
         context.onrush(),
@@ -156,7 +156,7 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
     let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
     assert_eq!(number(&document, "/requests/completed"), sum);
-    // Its requests in flight have not failed: their outcome is unknown.
+    // The machine's requests in flight have not failed: their outcome is unknown.
     let [started, open, unknown] =
         ["started", "open", "unknown"].map(|key| document["requests"][key].as_f64().unwrap_or_default());
     assert!(unknown <= 2.0 && started == sum + open + unknown, "{:#}", document["requests"]);
@@ -165,7 +165,7 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     let _ = finish(second);
 }
 
-fn a_run_may_go_on_without_a_machine(context: &Context) {
+fn runs_may_continue_without_a_machine(context: &Context) {
     let server = target();
     let scratch = Scratch::new("machines-rows");
     let lines = scratch.path().join("rows.ndjson");
@@ -178,7 +178,7 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
     assert_eq!(output.code, 6, "{output:?}");
     assert!(number(&document, "/duration_s") > 1.9, "{document:#}");
     assert!(document["machines"][1]["lost"].is_null() && document["machines"][0]["lost"].is_string(), "{document:#}");
-    // The rows say so, too, in the document and as they were written during the run.
+    // The rows report the loss, too, in the document and in the lines written during the run.
     let lines = fs::read_to_string(lines).unwrap();
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[1]["machines_lost"], 1, "{lines:?}");
@@ -187,7 +187,7 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
     let _ = finish(first);
 }
 
-fn a_machine_that_falls_silent_is_lost(context: &Context) {
+fn silent_machines_are_lost(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c4 -d30s --loss-timeout 2s";
     let coordinator = Coordinator::start(context.onrush(), "machines-silent", words, &url(&server, "/"));
@@ -198,17 +198,17 @@ fn a_machine_that_falls_silent_is_lost(context: &Context) {
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("it was silent for 2 s"), "{output:?}");
-    // It counts up to its last row, not up to when it was missed.
+    // The machine counts up to its last row, not up to the detection of its loss.
     let (lasted, run) = (number(&document, "/machines/1/duration_s"), number(&document, "/duration_s"));
     assert!(lasted < run - 1.5 && stopped.elapsed() >= Duration::from_secs(2), "{lasted} {run}");
     assert_eq!(finish(first).code, 0);
-    // It notices, too, once it goes on.
+    // The machine notices its loss once it continues.
     signal(&second, Signal::CONT);
     let output = finish(second);
     assert!(output.code != 0 && output.stderr.contains("nothing is sent any more"), "{output:?}");
 }
 
-fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
+fn signalled_machines_leave_their_measurements(context: &Context) {
     let server = target();
     let coordinator =
         Coordinator::start(context.onrush(), "machines-term", "--machines 2 -t1 -c4 -d30s", &url(&server, "/"));
@@ -220,7 +220,7 @@ fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("machine 2 (b): it was told to end by a signal"), "{output:?}");
     assert!(number(&document, "/machines/1/completed") > 0.0, "{document:#}");
-    // Every request that was sent and answered is in the sum, but for requests in flight.
+    // The sum contains every answered request, except those in flight.
     let sent = counts(server.address()).requests as f64;
     let completed = number(&document, "/requests/completed");
     assert!((completed..=completed + 4.0).contains(&sent), "{sent} {completed}");
@@ -228,7 +228,7 @@ fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
     assert_eq!(finish(second).code, 6);
 }
 
-fn machines_that_are_all_told_to_end_say_so(context: &Context) {
+fn signalled_machines_report_the_signal(context: &Context) {
     let server = target();
     let coordinator =
         Coordinator::start(context.onrush(), "machines-all-term", "--machines 2 -t1 -c4 -d30s", &url(&server, "/"));
@@ -242,7 +242,7 @@ fn machines_that_are_all_told_to_end_say_so(context: &Context) {
     workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 6));
 }
 
-fn machines_that_are_suspended_together_go_on_together(context: &Context) {
+fn jointly_suspended_machines_continue(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c4 -d4s --loss-timeout 1s";
     let coordinator = Coordinator::start(context.onrush(), "machines-asleep", words, &url(&server, "/"));
@@ -257,8 +257,8 @@ fn machines_that_are_suspended_together_go_on_together(context: &Context) {
     assert_eq!(finish(worker).code, 0);
 }
 
-fn who_has_too_few_open_files_is_named(context: &Context) {
-    // A coordinator finds out before anything else.
+fn machines_short_of_files_are_named(context: &Context) {
+    // A coordinator detects the shortage before anything else.
     let scratch = Scratch::new("machines-files");
     let words = "--machines 40 --coordinate 127.0.0.1:0 -c40 -d1s http://127.0.0.1:1/ --token-file";
     let output = context.limited("-n 100").words(words).word(scratch.path().join("token")).run_plain();
@@ -266,7 +266,7 @@ fn who_has_too_few_open_files_is_named(context: &Context) {
     let said = "--machines 40: the coordinator needs 144 open files, and may have 100; 'sudo prlimit --pid $$ --nofile=144' \
                 raises the limit";
     assert!(output.stderr.contains(said), "{output:?}");
-    // A machine does with fewer connections, of which the report is told.
+    // A machine continues with fewer connections, and reports the number.
     let server = target();
     let words = "--machines 2 -t1 -c100 -d1s";
     let coordinator = Coordinator::start(context.onrush(), "machines-few-files", words, &url(&server, "/"));
@@ -284,7 +284,7 @@ fn who_has_too_few_open_files_is_named(context: &Context) {
     assert_eq!((finish(first).code, finish(second).code), (0, 0));
 }
 
-fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
+fn endless_scripts_keep_no_unneeded_worker(context: &Context) {
     let server = target();
     let scratch = Scratch::new("machines-endless");
     let onrush = context.onrush().script(scratch.file("endless.lua", "while true do end"));
@@ -297,7 +297,7 @@ fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
     let output = finish(worker);
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("the run is over, but a script or a name lookup is still running"), "{output:?}");
-    // An absurd error text is no lost machine.
+    // An absurd error text does not make a machine lost.
     let script = scratch.file("long.lua", "function response() error(('x'):rep(200000)) end");
     let coordinator = Coordinator::start(
         context.onrush().script(script),
@@ -329,7 +329,7 @@ fn nothing_is_sent_without_a_coordinator(context: &Context) {
     assert_eq!(counts(server.address()).requests, before);
 }
 
-fn nothing_is_sent_until_all_are_there(context: &Context) {
+fn nothing_is_sent_until_all_joined(context: &Context) {
     let server = target();
     let words = "--machines 3 -c6 -d1s --join-timeout 4s";
     let coordinator = Coordinator::start(context.onrush(), "machines-few", words, &url(&server, "/"));
@@ -345,17 +345,17 @@ fn nothing_is_sent_until_all_are_there(context: &Context) {
     let said = "onrush: 1 of 3 machines had joined after 4 s; missing: 1, 3; no request was sent. --join-timeout allows more \
                 time\n";
     assert!(output.stderr.contains(said), "{output:?}");
-    // One that was there and left is not only missing.
+    // A machine that joined and left is not merely missing.
     assert!(output.stderr.contains("onrush: machine 3 (c): it has ended; another may take its place\n"), "{output:?}");
     assert_eq!(counts(server.address()).requests, 0);
     assert_eq!(finish(worker).code, 0);
 }
 
-fn strangers_are_refused_and_disturb_nobody(context: &Context) {
+fn strangers_are_refused_harmlessly(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c2 -n100";
     let coordinator = Coordinator::start(context.onrush(), "machines-strange", words, &url(&server, "/"));
-    // Peers that speak something else, say nothing, or say too much.
+    // Peers that speak another protocol, stay silent, or send too much.
     let mut strangers: Vec<TcpStream> =
         (0..30).map(|_| TcpStream::connect(&coordinator.address).expect("it listens")).collect();
     let _ = strangers[0].write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -383,7 +383,7 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
     }
     assert_eq!(finish(worker).code, 0);
     drop(strangers);
-    // Whoever is no coordinator is said to be none.
+    // A peer that is no coordinator is reported as such.
     let scratch = Scratch::new("machines-no-coordinator");
     let token = scratch.file("token", "ab".repeat(32));
     assert!(Command::new("chmod").arg("600").arg(&token).status().is_ok_and(|status| status.success()));
@@ -395,7 +395,7 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
     assert!(output.code == 2 && output.stderr.contains("it is no coordinator of onrush"), "{output:?}");
 }
 
-fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
+fn setup_failures_reach_the_coordinator(context: &Context) {
     // A target that refuses.
     let refusing = RefusingPort::new();
     let coordinator = Coordinator::start(
@@ -409,7 +409,7 @@ fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("machine 1 (a): unable to connect to 127.0.0.1:"), "{output:?}");
     let _ = finish(worker);
-    // A script that fails on the worker, which has none of its files.
+    // A script that fails on the worker, which lacks its files.
     let server = target();
     let scratch = Scratch::new("machines-script");
     let script = scratch.file("bad.lua", "request = function() error('no more') end");
@@ -419,7 +419,7 @@ fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     let (output, _) = coordinator.end();
     assert!(output.code == 1 && output.stderr.contains("no more"), "{output:?}");
     let _ = finish(worker);
-    // Somebody is there already.
+    // The place is already taken.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let output = context
         .onrush()
@@ -432,7 +432,7 @@ fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains("another coordinator may be running there"), "{output:?}");
 }
 
-fn a_search_on_two_machines_finds_a_load(context: &Context) {
+fn searches_on_two_machines_find_loads(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d8s --notes=off";
     let coordinator = Coordinator::start(context.onrush(), "machines-search", words, &url(&server, "/"));
@@ -442,12 +442,12 @@ fn a_search_on_two_machines_finds_a_load(context: &Context) {
     workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 0));
 }
 
-fn a_search_that_loses_a_machine_keeps_what_it_has_found(context: &Context) {
+fn searches_losing_machines_keep_results(context: &Context) {
     let server = target();
     let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d30s --notes=off";
     let coordinator = Coordinator::start(context.onrush(), "machines-search-lost", words, &url(&server, "/"));
     let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1 --name NAME")];
-    // The first run is over when as many requests were answered as it has.
+    // The first run ends once its requests were answered.
     let begun = Instant::now();
     while counts(server.address()).requests < 2_200 && begun.elapsed() < Duration::from_secs(25) {
         thread::sleep(Duration::from_millis(20));

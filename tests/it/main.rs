@@ -1,6 +1,6 @@
-//! The integration tests: the real program against real servers. One binary, a file per topic; every test runs once per
-//! backend unless the backend makes no difference to it, and beside others unless it would disturb them. A test whose
-//! tool is not installed is skipped by name and counted as ignored.
+//! Integration tests: the real program against real servers. One binary with a file per topic. Every test runs once per
+//! backend unless the backend makes no difference, and in parallel unless it would disturb others. A test whose tool is
+//! not installed is skipped by name and counted as ignored.
 
 mod counting;
 mod harness;
@@ -15,9 +15,9 @@ mod tls_processes;
 mod addresses;
 /// Allocations per request.
 mod allocations;
-/// How much of the time a target was there.
+/// Availability of targets.
 mod availability;
-/// Which backend runs, and why.
+/// Choice of the backend, and its reason.
 mod backends;
 /// Scripts with errors, and scripts that misbehave.
 mod broken_scripts;
@@ -31,11 +31,11 @@ mod collecting;
 mod comparing;
 /// wrk's users' expectations, called as wrk.
 mod compat;
-/// Runs the examples in the documents, and checks that the things they name exist.
+/// Runs the examples in the documents, and checks that named things exist.
 mod documents;
-/// Output files, no matter how a run ends.
+/// Output files after every end of a run.
 mod endings;
-/// Where the time of the own threads went.
+/// Time of the generator's own threads.
 mod evidence;
 /// Failures are counted and named.
 mod failures;
@@ -57,34 +57,34 @@ mod lab;
 /// Absurd numbers and edge cases.
 mod limits;
 mod lists;
-/// Measurements of the machine as much as of the program; run by `make check-machine` alone.
+/// Measurements that depend on the machine; only run by `make check-machine`.
 mod machine;
 /// Runs on several machines.
 mod machines;
-/// Results that are added up.
+/// Merged results.
 mod merging;
 /// Observations of a target on this machine.
 mod monitor;
 /// The command lines of `compat`, with wrk's mistakes corrected.
 mod native;
-/// Scripts as users have written them for wrk.
+/// Scripts that users wrote for wrk.
 mod old_scripts;
 /// Ports that speak another protocol.
 mod other_protocols;
-/// How long connecting, the handshake, the first and the last byte take.
+/// Durations of connects, handshakes, first and last bytes.
 mod phases;
 /// The local ports of connections.
 mod ports;
 /// The probe after a closed loop, which finds its limit.
 mod probe;
-/// Through proxies, real and hostile ones.
+/// Real and hostile proxies.
 mod proxies;
 /// Requests by a schedule.
 mod rates;
 mod request_log;
 /// Result files.
 mod results;
-/// Experiments that end early and go on.
+/// Experiments that end early and resume.
 mod resuming;
 /// Samples of sockets, compared with ss's output.
 mod sampling;
@@ -135,16 +135,16 @@ use std::time::{Duration, Instant};
 use harness::{BACKENDS, Case, Context, TestMode, is_installed};
 use libtest_mimic::{Arguments, Conclusion, Trial};
 
-/// How many tests run at a time: most of them wait for most of their time.
+/// Number of parallel tests: most of them mostly wait.
 const AT_ONCE: usize = 8;
 
 /// Set by `make check-machine`: runs the measurements that need a quiet machine, and no tests.
 const MACHINE: &str = "CHECK_MACHINE";
 
-/// How long each test took.
+/// Duration of each test.
 static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
 
-/// The tests of some topics, with the topic's name.
+/// The tests of some topics, with the name of the topic.
 macro_rules! topics {
     ($($topic:ident),+ $(,)?) => {
         vec![$((stringify!($topic), $topic::cases())),+]
@@ -213,7 +213,7 @@ fn main() {
     ];
     let is_machine = env::var_os(MACHINE).is_some();
     if is_machine {
-        // Costs show in an optimised program alone.
+        // Costs are visible only in an optimised program.
         cases = match cfg!(debug_assertions) {
             true => topics![machine, situations, seeds],
             false => topics![fleet],
@@ -260,7 +260,7 @@ fn trial(backend: &'static str, topic: &str, case: &Case) -> Trial {
     .with_ignored_flag(missing.is_some())
 }
 
-/// Prints the ten slowest tests, and how long all took together.
+/// Prints the ten slowest tests, and the total time.
 fn print_slowest(total: Duration) {
     let mut took = TOOK.lock().expect("nobody panics while it is locked");
     took.sort_by(|one, other| other.cmp(one));

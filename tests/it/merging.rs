@@ -14,14 +14,14 @@ use crate::tls_peers::{Authority, TlsServer};
 
 cases! {
     results_are_merged_without_loss (Once);
-    a_sum_says_which_runs_are_in_it_and_when_they_took_place (Once);
-    what_cannot_be_merged_is_refused_with_its_reason (Once);
-    runs_that_differ_in_one_option_are_not_added_up (Once);
-    a_result_that_keeps_its_secrets_belongs_to_one_that_does_not (Once);
-    a_sum_breaks_the_gates_of_its_runs (Once);
+    sums_list_their_runs_and_times (Once);
+    unmergeable_results_are_refused_with_reason (Once);
+    runs_with_different_options_are_not_merged (Once);
+    results_with_secrets_merge_with_redacted_ones (Once);
+    sums_break_gates_of_their_runs (Once);
     absurd_figures_are_refused (Once);
-    a_sum_that_could_not_be_read_again_is_refused (Once);
-    a_sum_that_cannot_be_written_leaves_nothing_behind (Once);
+    unreadably_large_sums_are_refused (Once);
+    unwritable_sums_leave_nothing_behind (Once);
 }
 
 fn merge(scratch: &Scratch, words: &str) -> ProgramOutput {
@@ -55,7 +55,7 @@ fn results_are_merged_without_loss(context: &Context) {
     let of = "The sum of 3 results: a.json, b.json, c.json; the command and the URL are those of the first.\n\n`";
     assert!(markdown.starts_with(of) && markdown.contains("\n| requests | 2,100 in "), "{markdown}");
 
-    // A gate that the parts broke is judged by the figures of the sum.
+    // A gate broken by the parts is judged by the figures of the sum.
     let gated = |name: &str| {
         let program =
             context.onrush().words("-n700 -c5 --fail-if requests<1k,p99<1h -o").word(scratch.path().join(name));
@@ -76,13 +76,13 @@ fn results_are_merged_without_loss(context: &Context) {
     assert_eq!(other_way["latency"]["service"]["percentiles_us"], sum["latency"]["service"]["percentiles_us"]);
 }
 
-fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
+fn sums_list_their_runs_and_times(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("sources"));
     let program = |name: &str| {
         let onrush = context.onrush().words("-t1 -c3 -d1s --io").word(context.backend).word("-o");
         onrush.word(scratch.path().join(name)).word(url(&server, "/delay/5"))
     };
-    // Two follow one another, the third runs during the second.
+    // Two runs follow one another; the third overlaps the second.
     let first = program("a.json").run_plain();
     let before = counts(server.address()).requests;
     let second = program("b.json").spawn();
@@ -108,7 +108,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!((2.0..3.0).contains(&duration_s), "three seconds, but two of the runs overlap: {duration_s}");
     let rate = number(&sum, "/requests/completed") / duration_s;
     assert!((number(&sum, "/rate_per_s") / rate - 1.0).abs() < 1e-9);
-    // It is judged as a run is, and so it is shown.
+    // A sum is judged, and displayed, like a run.
     assert_eq!(number(&sum, "/evidence/load/completed"), number(&sum, "/requests/completed"));
     assert_eq!(sum["evidence"]["generator"]["threads"].as_array().map(Vec::len), Some(3), "{sum}");
     scratch.file("sum.json", &text);
@@ -117,7 +117,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!(verdict.contains(sum["verdict"]["reason"].as_str().unwrap()), "{shown:?}");
     merged("a.json b.json c.json -o sum.md");
     assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| verdict | "));
-    // A spreadsheet computes this rate, too.
+    // A spreadsheet can compute this rate, too.
     merged("a.json b.json c.json -o sum.csv");
     let csv = fs::read_to_string(scratch.path().join("sum.csv")).unwrap();
     let column = |index: usize| -> f64 {
@@ -126,7 +126,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!((column(3) / column(1) / rate - 1.0).abs() < 1e-6, "{csv}");
 }
 
-fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
+fn unmergeable_results_are_refused_with_reason(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("refused"));
     let run = |words: &str, name| written(context.onrush().words(words).word(url(&server, "/")), &scratch, [name]).1;
     let [text] = run("-n 10 -c 2", "a.json");
@@ -172,10 +172,10 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     assert!(has, "{forced}");
 }
 
-fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
+fn unreadably_large_sums_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("long"));
     let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
-    // Of this character, which is written as six, there are more in the sum than could be read.
+    // This character is written as six: the sum has more of them than could be read.
     let mut document: Value = serde_json::from_str(&text).unwrap();
     document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
     scratch.file("a.json", document.to_string());
@@ -186,7 +186,7 @@ fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
     assert!(!scratch.path().join("sum.json").exists() && scratch.path().join("sum.csv").exists());
 }
 
-fn a_sum_that_cannot_be_written_leaves_nothing_behind(context: &Context) {
+fn unwritable_sums_leave_nothing_behind(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("unwritten"));
     for name in ["a.json", "b.json"] {
         written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, [name]);
@@ -199,7 +199,7 @@ fn a_sum_that_cannot_be_written_leaves_nothing_behind(context: &Context) {
     // A pipe without an end.
     assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().unwrap().success());
     let child = in_scratch(context.onrush().words("merge a.json pipe -o sum.json")).spawn();
-    // This returns when the other side is opened for reading.
+    // Returns when the other side is opened for reading.
     let writer = fs::OpenOptions::new().write(true).open(scratch.path().join("pipe")).unwrap();
     signal(&child, Signal::INT);
     let output = finish(child);
@@ -211,7 +211,7 @@ fn a_sum_that_cannot_be_written_leaves_nothing_behind(context: &Context) {
 }
 
 /// Every option that influences a measurement, each alone.
-fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
+fn runs_with_different_options_are_not_merged(context: &Context) {
     let (authority, scratch) = (Authority::new(), Scratch::new("different"));
     let client = authority.issue(&["client.example"], |_| {});
     scratch.file("ca.pem", authority.certificate());
@@ -258,7 +258,7 @@ fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
     assert!(output.code == 1 && output.stderr.contains(": body_sha256 is \""), "{output:?}");
 }
 
-fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Context) {
+fn results_with_secrets_merge_with_redacted_ones(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("kept"));
     let run = |words: &str, name: &str| {
         let program = context.onrush().words("-n4 -c2 -H Cookie:id=7 --basic-auth a:b").words(words);
@@ -277,7 +277,7 @@ fn a_result_that_keeps_its_secrets_belongs_to_one_that_does_not(context: &Contex
     }
 }
 
-fn a_sum_breaks_the_gates_of_its_runs(context: &Context) {
+fn sums_break_gates_of_their_runs(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("sum of gates"));
     for name in ["a.json", "b.json"] {
         let words = "-n 200 -c 5 --fail-if requests>300 --fail-if status.5xx>0";
@@ -300,7 +300,7 @@ fn a_sum_breaks_the_gates_of_its_runs(context: &Context) {
     assert_eq!((output.code, output.stderr), (0, note("requests>300") + &note("status.5xx>0")));
 }
 
-/// A file may be damaged in any way: the program always ends with a sentence.
+/// A file may be damaged in any way: the program always ends with a message.
 fn absurd_figures_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("absurd"));
     let (_, [text]) = written(context.onrush().words("-n10 -c2").word(url(&server, "/")), &scratch, ["a.json"]);

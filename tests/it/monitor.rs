@@ -1,6 +1,5 @@
-//! Observations of a target on this machine. Each step is tested in `src/run/monitor/poller.rs`, and whole runs on a
-//! quiet machine in `machine.rs`: the poller takes so little processor time that on a busy machine nobody knows when it
-//! looks.
+//! Observations of a target on this machine. `src/run/monitor/poller.rs` tests each step, and `machine.rs` whole runs
+//! on a quiet machine: the poller takes so little processor time that its schedule is unknown on a busy machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,9 +15,9 @@ cases! {
     missing_listeners_mean_no_target (Once);
 }
 
-/// The beginning of the scripts: `busy` uses seconds of processor time, `listen` makes a socket, `serve` responds at
-/// once or after a pause, and `afterwards` responds after five milliseconds and does something else some seconds after
-/// the first connection.
+/// Start of the scripts: `busy` uses seconds of processor time, `listen` makes a socket, `serve` responds at once or
+/// after a pause, and `afterwards` responds after five milliseconds and does something else some seconds after the
+/// first connection.
 const BEGINNING: &str = "
 import os, socket, sys, threading, time
 def busy(seconds):
@@ -67,7 +66,7 @@ impl Python {
         format!("http://{}/", self.address)
     }
 
-    /// Its processor time so far, in seconds.
+    /// Processor time so far, in seconds.
     pub fn cpu_s(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();

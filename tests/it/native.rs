@@ -1,4 +1,4 @@
-//! Under its own name onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
+//! Under its own name, onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
 
 use crate::compat::{DURATIONS, interrupted};
 use crate::harness::{Context, Onrush, ProgramOutput, Served, cases, counts, exchange, target, url};
@@ -7,32 +7,32 @@ use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
 cases! {
-    a_plain_run_prints_a_possible_latency;
-    latency_adds_percentiles_by_any_of_its_spellings (Once);
-    the_table_shows_the_servers_delay_and_the_rate_of_one_thread;
-    a_server_of_exactly_20_ms_is_measured_exactly (Once);
-    without_arguments_the_usage_goes_to_stderr (Once);
-    help_and_version_are_no_mistakes;
-    a_scheme_can_be_left_out (Once);
-    a_bad_url_gets_one_line_that_names_it (Once);
-    more_threads_than_connections_are_refused_only_if_asked_for (Once);
-    a_bad_number_names_option_and_value (Once);
+    plain_runs_print_possible_latencies;
+    every_latency_option_adds_percentiles (Once);
+    tables_show_delay_and_thread_rate;
+    exact_delays_are_measured_exactly (Once);
+    missing_arguments_print_usage_on_stderr (Once);
+    help_and_version_succeed;
+    schemes_are_optional (Once);
+    bad_urls_are_named_in_one_line (Once);
+    surplus_threads_are_refused_only_if_requested (Once);
+    bad_numbers_name_option_and_value (Once);
     milliseconds_and_fractions_are_times (Once);
-    what_is_refused_opens_no_connection (Once);
-    durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure (Once);
-    nobody_there_is_exit_code_2_and_no_such_host_is_1 (Once);
-    statuses_from_400_are_counted_and_302_is_not;
-    a_late_answer_is_a_request_and_a_timeout_and_a_latency (Once);
-    an_announced_close_is_no_error;
-    http_1_0_closes_unless_it_says_otherwise;
-    an_unannounced_close_is_a_read_error_for_each_answer;
-    resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5;
-    a_body_that_ends_with_the_connection_is_no_error;
-    bytes_of_chunked_answers_count_with_their_framing;
-    the_users_headers_and_the_urls_parts_are_sent;
-    too_few_descriptors_are_said_with_the_way_out;
-    no_connection_is_made_that_was_not_asked_for;
-    a_single_request_has_its_rate_and_an_idle_thread_has_none (Once);
+    refused_command_lines_open_no_connection (Once);
+    durations_round_like_wrk_and_interrupts_succeed (Once);
+    unreachable_is_code_2_and_unknown_1 (Once);
+    statuses_from_400_count_but_302_does_not;
+    late_responses_count_with_latency (Once);
+    announced_closes_are_no_error;
+    http_1_0_closes_by_default;
+    unannounced_closes_are_read_errors;
+    resets_and_garbage_are_rare_with_code_5;
+    bodies_may_end_with_the_connection;
+    chunked_bytes_include_framing;
+    user_headers_and_url_parts_are_sent;
+    descriptor_shortage_is_reported_with_remedy;
+    no_unrequested_connection_is_made;
+    single_requests_have_a_rate (Once);
 }
 
 /// A short run of one thread and two connections.
@@ -42,7 +42,7 @@ fn short(context: &Context, url: &str) -> ProgramOutput {
     output
 }
 
-/// Runs [`short`], and checks that there is nothing to complain about.
+/// Runs [`short`], and checks that there is no complaint.
 fn good(context: &Context, url: &str) -> ProgramOutput {
     let output = short(context, url);
     assert_good(&output);
@@ -63,7 +63,7 @@ fn refused(program: Onrush) -> String {
     output.stderr
 }
 
-fn a_plain_run_prints_a_possible_latency(context: &Context) {
+fn plain_runs_print_possible_latencies(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -d1s").word(url(&server, "/delay/5")).run();
     assert_good(&output);
@@ -73,12 +73,12 @@ fn a_plain_run_prints_a_possible_latency(context: &Context) {
             .starts_with(&format!("Running 1s test @ http://{}/delay/5\n  1 threads and 2 ", server.address()))
     );
     output.assert_bytes_per_request(PLAIN_BYTES);
-    // Two connections cannot have more than two requests in flight on average. wrk's own figures break this law.
+    // Two connections have at most two requests in flight on average. wrk's own figures break this law.
     let open = output.latency_us().mean / 1e6 * output.requests_per_s();
     assert!((0.1..=2.02).contains(&open), "{open} requests open on average: {output:?}");
 }
 
-fn latency_adds_percentiles_by_any_of_its_spellings(context: &Context) {
+fn every_latency_option_adds_percentiles(context: &Context) {
     let server = target();
     for spelling in ["--latency", "-L", "--lat"] {
         let output = context.onrush().words("-t1 -c2 -n1000").word(spelling).word(url(&server, "/")).run();
@@ -87,17 +87,17 @@ fn latency_adds_percentiles_by_any_of_its_spellings(context: &Context) {
     }
 }
 
-fn the_table_shows_the_servers_delay_and_the_rate_of_one_thread(context: &Context) {
+fn tables_show_delay_and_thread_rate(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
-    // Ten connections have no more than a response every 20 ms each.
+    // Ten connections have at most one response per 20 ms each.
     assert!(output.latency_us().mean >= 20e3 && output.requests_per_s() <= 500.0, "{output:?}");
     assert!(output.thread_rate().mean > 0.0, "{output:?}");
 }
 
-/// In virtual time, bounds hold that a busy machine would break.
-fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
+/// Virtual time guarantees bounds that a busy machine would exceed.
+fn exact_delays_are_measured_exactly(context: &Context) {
     let output = simulate(context.onrush().words("-t2 -c10 -d2s"), "latency_us = 20000.0");
     assert_eq!(output.requests(), 990, "after 100 µs for the connect, 99 responses fit");
     let latency = output.latency_us();
@@ -105,13 +105,13 @@ fn a_server_of_exactly_20_ms_is_measured_exactly(context: &Context) {
     assert!((240.0..=260.0).contains(&output.thread_rate().mean), "{output:?}");
 }
 
-fn without_arguments_the_usage_goes_to_stderr(context: &Context) {
+fn missing_arguments_print_usage_on_stderr(context: &Context) {
     let output = context.onrush().run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.starts_with("Usage: onrush [options] <url>\n"), "{output:?}");
 }
 
-fn help_and_version_are_no_mistakes(context: &Context) {
+fn help_and_version_succeed(context: &Context) {
     for spelling in ["-h", "--help"] {
         let output = context.onrush().word(spelling).run_plain();
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
@@ -131,7 +131,7 @@ fn help_and_version_are_no_mistakes(context: &Context) {
     assert!(output.stderr.starts_with(&format!("{version}: ")), "the line says why: {output:?}");
 }
 
-fn a_scheme_can_be_left_out(context: &Context) {
+fn schemes_are_optional(context: &Context) {
     let server = target();
     for bare in [server.address().to_string(), format!("{}/", server.address())] {
         let output = context.onrush().words("-c1 -n1").word(&bare).run();
@@ -144,14 +144,14 @@ fn a_scheme_can_be_left_out(context: &Context) {
     assert!(stderr.starts_with("onrush: cannot resolve h_x.invalid: "), "{stderr}");
 }
 
-fn a_bad_url_gets_one_line_that_names_it(context: &Context) {
+fn bad_urls_are_named_in_one_line(context: &Context) {
     for bad in ["http:///x", "http://h:70000/", "http://h:/", "http://h/a b", "ftp://h/"] {
         let stderr = refused(context.onrush().word(bad));
         assert!(stderr.starts_with(&format!("onrush: {bad:?} is not a URL: ")), "{stderr}");
     }
 }
 
-fn more_threads_than_connections_are_refused_only_if_asked_for(context: &Context) {
+fn surplus_threads_are_refused_only_if_requested(context: &Context) {
     let stderr = refused(context.onrush().words("-t2 -c1 http://127.0.0.1/"));
     assert!(stderr.starts_with("onrush: --threads \"2\": at most 1, the number of connections"), "{stderr}");
     let server = target();
@@ -159,7 +159,7 @@ fn more_threads_than_connections_are_refused_only_if_asked_for(context: &Context
     assert!(output.stdout.contains("\n  1 threads and 1 connections\n"), "{output:?}");
 }
 
-fn a_bad_number_names_option_and_value(context: &Context) {
+fn bad_numbers_name_option_and_value(context: &Context) {
     let table = [
         ("-d", "1x", "duration"),
         ("-d", "0", "duration"),
@@ -184,7 +184,7 @@ fn milliseconds_and_fractions_are_times(context: &Context) {
     }
 }
 
-fn what_is_refused_opens_no_connection(context: &Context) {
+fn refused_command_lines_open_no_connection(context: &Context) {
     let server = target();
     for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "--body @/nonexistent"] {
         refused(context.onrush().word(url(&server, "/")).words(words));
@@ -192,7 +192,7 @@ fn what_is_refused_opens_no_connection(context: &Context) {
     assert_eq!(counts(server.address()).connections, 0);
 }
 
-fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Context) {
+fn durations_round_like_wrk_and_interrupts_succeed(context: &Context) {
     for (typed, shown) in DURATIONS {
         let output = interrupted(context.onrush().words("-t1 -c1 -d").word(typed));
         assert_eq!(output.code, 0, "{typed}: {output:?}");
@@ -202,7 +202,7 @@ fn durations_are_rounded_as_in_wrk_and_an_interrupt_is_no_failure(context: &Cont
     }
 }
 
-fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
+fn unreachable_is_code_2_and_unknown_1(context: &Context) {
     let output = context.onrush().words("-t1 -c1 -d1s http://127.0.0.1:1/").run_plain();
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.starts_with("onrush: unable to connect to 127.0.0.1:1: connection refused"), "{output:?}");
@@ -213,12 +213,12 @@ fn nobody_there_is_exit_code_2_and_no_such_host_is_1(context: &Context) {
     assert!(stderr.starts_with("onrush: cannot resolve nosuch.invalid: "), "{stderr}");
 }
 
-fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
+fn statuses_from_400_count_but_302_does_not(context: &Context) {
     let server = target();
     for status in [404, 600] {
         let output = short(context, &url(&server, &format!("/status/{status}")));
         output.assert_all_counted_as_errors();
-        // The note, or the verdict where that is printed.
+        // The note, or the verdict if printed.
         let said = format!("{}{}", output.stderr, output.verdict);
         assert!(said.contains(&format!("responses were {status}")), "{output:?}");
     }
@@ -228,7 +228,7 @@ fn statuses_from_400_are_counted_and_302_is_not(context: &Context) {
     assert!(output.stderr.contains(" responses were 302 to /: you measured the redirect\n"), "{output:?}");
 }
 
-fn a_late_answer_is_a_request_and_a_timeout_and_a_latency(context: &Context) {
+fn late_responses_count_with_latency(context: &Context) {
     let onrush = context.onrush().words("-t1 -c2 -d3 --timeout 1");
     let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1200000.0");
     assert_eq!(output.code, 0, "{output:?}");
@@ -239,13 +239,13 @@ fn a_late_answer_is_a_request_and_a_timeout_and_a_latency(context: &Context) {
     assert_eq!(errors, Some("Socket errors: connect 0, read 0, write 0, timeout 4"), "{output:?}");
 }
 
-fn an_announced_close_is_no_error(context: &Context) {
+fn announced_closes_are_no_error(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/close"));
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
 
-fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
+fn http_1_0_closes_by_default(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/http10"));
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
@@ -256,14 +256,14 @@ fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
     assert!(counts(server.address()).connections <= 2);
 }
 
-/// One for each request, and at most the two that are open at the end and one being made.
+/// One connection per request, and up to two open and one pending at the end.
 fn assert_a_connection_for_each_request(output: &ProgramOutput, connections: u64) {
     let requests = output.requests();
     assert!(requests > 10, "{output:?}");
     assert!((requests..=requests + 3).contains(&connections), "{connections} connections: {output:?}");
 }
 
-fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
+fn unannounced_closes_are_read_errors(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/closenohdr"));
     output.assert_standard();
@@ -274,11 +274,10 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
     assert!(output.stderr.contains(" × closed by the server before a response began"), "{output:?}");
 }
 
-/// The waits between attempts double from 1 ms, give or take a quarter.
-fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Context) {
+/// The waits between attempts double from 1 ms, plus or minus a quarter.
+fn resets_and_garbage_are_rare_with_code_5(context: &Context) {
     let server = target();
-    // One of two connections fails at least seven times, and waits six times: 63 ms. With more garbage the run would
-    // end.
+    // One of two connections fails at least seven times, and waits six times: 63 ms. More garbage would end the run.
     for (path, requests, waits_ms) in [("/reset", 14, 63.0), ("/garbage", 4, 1.0)] {
         let output = context.onrush().words("-t1 -c2").word(format!("-n{requests}")).word(url(&server, path)).run();
         assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
@@ -290,13 +289,13 @@ fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Cont
     }
 }
 
-fn a_body_that_ends_with_the_connection_is_no_error(context: &Context) {
+fn bodies_may_end_with_the_connection(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/eof"));
     assert_a_connection_for_each_request(&output, counts(server.address()).connections);
 }
 
-fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
+fn chunked_bytes_include_framing(context: &Context) {
     let server = target();
     let request = "GET /chunked/12 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
@@ -308,7 +307,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
     assert!(output.stdout.contains(&expected), "no {expected:?} in {output:?}");
 }
 
-fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
+fn user_headers_and_url_parts_are_sent(context: &Context) {
     let server = RecordingServer::start("127.0.0.1");
     let mut program = context.onrush().words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
@@ -329,7 +328,7 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     assert_eq!(server.requests(), [expected]);
 }
 
-fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
+fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     let server = Served::start();
     let program = context.limited("-n 64").words("-t1 -c100 -d1s");
     let output = program.word(format!("http://{}/delay/50", server.address)).run();
@@ -358,15 +357,15 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let output = context.limited("-n 8").words("serve --threads 4 --addr 127.0.0.1:0").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads");
-    // It influences the measurement, and so it is printed without other notes too; with --quiet, only the report has
-    // it.
+    // The shortage influences the measurement, and is printed even without other notes. With --quiet, only the report
+    // contains it.
     for (silence, said) in [("--quiet", ""), ("--notes=off", expected)] {
         let program = context.limited("-n 64").words("-t1 -c100 -n100").word(silence);
         let output = program.word(format!("http://{}/delay/50", server.address)).run_plain();
         assert_eq!((output.code, output.stderr.trim_end()), (0, said), "{output:?}");
         assert!(output.stdout.contains(" 30 connections of the 100 asked for\n"), "{output:?}");
     }
-    // Where there is no report to print, only the cause is said.
+    // Without a report, only the cause is printed.
     let output =
         context.limited("-n 5").words("-t2 -c100 -d1s").word(format!("http://{}/", server.address)).run_plain();
     let raise = "'sudo prlimit --pid $$ --nofile=136' raises the limit";
@@ -375,7 +374,7 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     assert!(output.stderr.starts_with(&expected) && output.stderr.lines().count() == 2, "{output:?}");
 }
 
-fn no_connection_is_made_that_was_not_asked_for(context: &Context) {
+fn no_unrequested_connection_is_made(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
@@ -383,7 +382,7 @@ fn no_connection_is_made_that_was_not_asked_for(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (3, 3));
 }
 
-fn a_single_request_has_its_rate_and_an_idle_thread_has_none(context: &Context) {
+fn single_requests_have_a_rate(context: &Context) {
     let server = target();
     let output = context.onrush().words("-n1 -t2 -c2").word(url(&server, "/")).run();
     let row = output.stdout.lines().find(|line| line.contains("Req/Sec")).expect("the row is there");

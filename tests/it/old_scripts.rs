@@ -1,4 +1,4 @@
-//! Scripts that users have written for wrk and wrk-cmm run unchanged, under any name of the program.
+//! Scripts that users wrote for wrk and wrk-cmm run unchanged, under any name of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target, url
 use crate::recorder::RecordingServer;
 
 cases! {
-    paths_come_from_a_file_in_the_working_directory (Once);
-    a_batch_is_built_from_arguments_and_shown;
-    long_flat_lists_are_fetched_from_the_threads (Once);
-    a_library_beside_the_script_is_found (Once);
-    rows_of_whole_numbers_are_written (Once);
+    paths_load_from_the_working_directory (Once);
+    batches_are_built_from_arguments;
+    flat_lists_are_fetched_from_threads (Once);
+    libraries_beside_scripts_are_found (Once);
+    whole_number_rows_are_written (Once);
 }
 
-fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
+fn paths_load_from_the_working_directory(context: &Context) {
     for onrush in callers(context) {
         let (recorder, scratch) = (RecordingServer::start("127.0.0.1"), Scratch::new("paths"));
         scratch.file("paths.txt", "/a\n/b?x=1\n\n/c\n");
@@ -23,7 +23,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
         assert_ran(&output);
         let paths: Vec<_> =
             recorder.requests().iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect();
-        // The first was only inspected.
+        // The first request was only inspected.
         assert_eq!(paths[..8].join(" "), "/a /b?x=1 /c /start /a /b?x=1 /c /start");
     }
     let scratch = Scratch::new("paths");
@@ -33,7 +33,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
     assert_eq!((output.code, output.stderr.as_str()), (1, "there is no paths.txt\n"), "{output:?}");
 }
 
-fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
+fn batches_are_built_from_arguments(context: &Context) {
     for onrush in callers(context) {
         let (recorder, scratch) = (RecordingServer::start("127.0.0.1"), Scratch::new("batch"));
         let url = format!("http://{}/", recorder.address());
@@ -50,7 +50,7 @@ fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
     }
 }
 
-fn long_flat_lists_are_fetched_from_the_threads(context: &Context) {
+fn flat_lists_are_fetched_from_threads(context: &Context) {
     for onrush in callers(context) {
         let (server, scratch) = (target(), Scratch::new("plot"));
         let onrush = in_directory(onrush, &scratch, "plot").words("-t2 -c8 -n200");
@@ -71,7 +71,7 @@ fn long_flat_lists_are_fetched_from_the_threads(context: &Context) {
     }
 }
 
-fn a_library_beside_the_script_is_found(context: &Context) {
+fn libraries_beside_scripts_are_found(context: &Context) {
     for onrush in callers(context) {
         let (server, scratch) = (target(), Scratch::new("export"));
         let onrush = in_directory(onrush, &scratch, "json_export").words("-t1 -c1 -n20");
@@ -90,7 +90,7 @@ fn a_library_beside_the_script_is_found(context: &Context) {
     }
 }
 
-fn rows_of_whole_numbers_are_written(context: &Context) {
+fn whole_number_rows_are_written(context: &Context) {
     let scratch = Scratch::new("rows");
     let server = target();
     let mut rows = Vec::new();
@@ -115,7 +115,7 @@ fn callers(context: &Context) -> [Onrush; 3] {
     [context.onrush(), context.called("wrk"), context.called("wrk-cmm")]
 }
 
-/// Runs one of the scripts in a directory that is not the script's.
+/// Runs one of the scripts in another directory than the script's.
 fn in_directory(onrush: Onrush, scratch: &Scratch, script: &str) -> Onrush {
     onrush.with(|command| _ = command.current_dir(scratch.path())).script(file(script))
 }

@@ -1,5 +1,5 @@
-//! Ports that speak another protocol, or another version of HTTP: the run ends at once where that is certain, and is
-//! named where it is not.
+//! Ports that speak another protocol, or another version of HTTP. The run ends at once if that is certain; otherwise
+//! the protocol is named.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,16 +13,16 @@ use crate::harness::{Context, ProgramOutput, cases};
 use crate::peers::{read_head, server};
 
 cases! {
-    a_target_that_answers_only_in_another_protocol_ends_the_run;
-    a_port_that_says_it_expects_tls_ends_the_run;
-    a_run_of_many_requests_ends_at_once_too;
-    a_search_ends_at_once_too;
-    a_warm_up_ends_at_once_too;
-    imitated_tools_go_on;
-    one_slow_good_response_keeps_the_run_going;
+    targets_of_other_protocols_end_runs;
+    ports_expecting_tls_end_runs;
+    request_runs_end_at_once;
+    searches_end_at_once;
+    warm_ups_end_at_once;
+    imitated_tools_continue;
+    one_good_response_keeps_runs_alive;
     one_of_several_servers_is_named;
-    a_status_that_was_expected_ends_nothing;
-    a_port_without_a_word_is_named_with_what_to_try;
+    expected_statuses_end_nothing;
+    silent_ports_are_named_with_advice;
 }
 
 const ALERT: &[u8] = b"\x15\x03\x01\x00\x02\x02\x46";
@@ -30,7 +30,7 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const GOAWAY: &[u8] = b"\0\0\x13\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01bad preface";
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const BAD: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-/// The response of nginx to plain text at a TLS port.
+/// Response of nginx to plain text at a TLS port.
 const EXPECTS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 45\r\n\r\n\
                              The plain HTTP request was sent to HTTPS port";
 
@@ -44,12 +44,12 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
     })
 }
 
-/// Runs for a minute, if it is not ended.
+/// Runs for a minute, unless the run ends early.
 fn run(context: &Context, words: &str, address: SocketAddr) -> ProgramOutput {
     context.onrush().words("-c4 -d60s").words(words).word(format!("http://{address}/")).run()
 }
 
-fn a_target_that_answers_only_in_another_protocol_ends_the_run(context: &Context) {
+fn targets_of_other_protocols_end_runs(context: &Context) {
     for (answer, words, spoken, said) in [
         (ALERT, "", "HTTP/1.1", "the server speaks TLS (\"\\x15\\x03\\x01\\x00\\x02\\x02F\"); write https://"),
         (SETTINGS, "-R50", "HTTP/1.1", "); the server speaks HTTP/2: add --http2"),
@@ -78,32 +78,32 @@ fn a_target_that_answers_only_in_another_protocol_ends_the_run(context: &Context
     }
 }
 
-fn a_port_that_says_it_expects_tls_ends_the_run(context: &Context) {
+fn ports_expecting_tls_end_runs(context: &Context) {
     let address = answering(EXPECTS_TLS);
     let begins = format!("onrush: {address} answers every request with status 400: ");
     assert_ended(&run(context, "", address), &begins, ": the server expects TLS at this port; write https://");
 }
 
-fn a_run_of_many_requests_ends_at_once_too(context: &Context) {
+fn request_runs_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = context.onrush().words("-c2 -n1000000").word(format!("http://{address}/")).run();
     assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
 }
 
-fn a_search_ends_at_once_too(context: &Context) {
+fn searches_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = context.onrush().words("--find-max p99<10ms -R100 -d60s").word(format!("http://{address}/")).run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note(&format!("{address} answers no request in HTTP/1.1: the server speaks TLS"));
 }
 
-fn a_warm_up_ends_at_once_too(context: &Context) {
+fn warm_ups_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = run(context, "--warmup 60s", address);
     assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
 }
 
-fn imitated_tools_go_on(context: &Context) {
+fn imitated_tools_continue(context: &Context) {
     for answer in [ALERT, EXPECTS_TLS] {
         let output = context.called("wrk").words("-t1 -c2 -d1").word(format!("http://{}/", answering(answer))).run();
         assert_eq!(output.code, 0, "{output:?}");
@@ -111,7 +111,7 @@ fn imitated_tools_go_on(context: &Context) {
     }
 }
 
-/// A server whose first connection is well, but slow, and all others answer with a TLS alert.
+/// A server whose first connection is good, but slow; all others get a TLS alert.
 fn mixed() -> SocketAddr {
     let accepted = AtomicUsize::new(0);
     server(move |mut stream| {
@@ -128,7 +128,7 @@ fn mixed() -> SocketAddr {
     })
 }
 
-fn one_slow_good_response_keeps_the_run_going(context: &Context) {
+fn one_good_response_keeps_runs_alive(context: &Context) {
     let output = context.onrush().words("-t1 -c3 -d4s").word(format!("http://{}/", mixed())).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.requests() > 0 && output.socket_errors("read") > 5, "{output:?}");
@@ -140,14 +140,14 @@ fn one_of_several_servers_is_named(context: &Context) {
     assert!(output.note("the server speaks TLS").ends_with(said), "{output:?}");
 }
 
-fn a_status_that_was_expected_ends_nothing(context: &Context) {
+fn expected_statuses_end_nothing(context: &Context) {
     let url = format!("http://{}/", answering(EXPECTS_TLS));
     let output = context.onrush().words("-t1 -c2 -d1s --expect-status 400").word(&url).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.requests() > 5, "{output:?}");
 }
 
-fn a_port_without_a_word_is_named_with_what_to_try(context: &Context) {
+fn silent_ports_are_named_with_advice(context: &Context) {
     let reset = |stream: TcpStream| set_socket_linger(&stream, Some(Duration::ZERO)).map_err(io::Error::from);
     let hang_up = |stream: TcpStream| {
         let _ = (&stream).read(&mut [0; 4096])?;

@@ -22,28 +22,28 @@ pub struct RefusingPort {
 }
 
 impl RefusingPort {
-    /// Takes one: bound, but nothing listens.
+    /// Takes a port: bound, but not listening.
     pub fn new() -> Self {
         let (socket, address) = bound(false);
         Self { _socket: socket, address }
     }
 }
 
-/// A port for a server that another process starts while this exists; nobody else is given it.
+/// A port for a server of another process, reserved while this exists.
 pub struct ReservedPort {
     _socket: OwnedFd,
     pub address: SocketAddr,
 }
 
 impl ReservedPort {
-    /// Takes one. It refuses until the server listens, which may bind it because servers reuse addresses.
+    /// Takes a port. It refuses until the server listens, which can bind it because servers reuse addresses.
     pub fn new() -> Self {
         let (socket, address) = bound(true);
         Self { _socket: socket, address }
     }
 }
 
-/// A port on which attempts to connect get no reply.
+/// A port on which connection attempts get no reply.
 pub struct Silent {
     socket: OwnedFd,
     _waiting: Vec<TcpStream>,
@@ -62,13 +62,13 @@ impl Silent {
     }
 }
 
-/// A server whose accept queue is full until a client tries to connect, and that then calls `serve` with every
-/// connection that it accepts.
+/// A server whose accept queue is full until a client tries to connect. Afterwards, it calls `serve` with every
+/// accepted connection.
 pub fn crowded(serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
     let silent = Silent::new();
     let address = silent.address;
     thread::spawn(move || {
-        // The remote address and the state of a socket that has sent a SYN.
+        // Remote address and state of a socket that has sent a SYN.
         let tries = format!(":{:04X} 02 ", address.port());
         while !fs::read_to_string("/proc/net/tcp").is_ok_and(|sockets| sockets.contains(&tries)) {
             thread::sleep(Duration::from_millis(10));
@@ -89,12 +89,12 @@ fn bound(is_shared: bool) -> (OwnedFd, SocketAddr) {
     (socket, address)
 }
 
-/// A server that calls `serve` with every connection, each in its own thread; it runs as long as the process.
+/// A server that calls `serve` with every connection, each in a separate thread; runs as long as the process.
 pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
     server_at(TcpListener::bind("127.0.0.1:0").expect("a port can be bound"), serve)
 }
 
-/// [`server`] with a socket of its own.
+/// [`server`] with a separate socket.
 pub fn server_at(
     listener: TcpListener,
     serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static,
@@ -104,14 +104,14 @@ pub fn server_at(
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let serve = Arc::clone(&serve);
-            // A client that goes away is not an error of the server.
+            // A client that leaves is not an error of the server.
             thread::spawn(move || drop(serve(stream)));
         }
     });
     address
 }
 
-/// A server on a Unix socket that responds to every request with `hi`; it runs as long as the process.
+/// A server on a Unix socket that responds to every request with `hi`; runs as long as the process.
 pub fn unix(path: &Path) {
     let listener = UnixListener::bind(path).expect("a socket can be made");
     thread::spawn(move || {
@@ -129,8 +129,8 @@ pub fn unix(path: &Path) {
     });
 }
 
-/// An address for another process to listen at, which nobody else takes meanwhile: each has its own part of the
-/// loopback network, where no connection has its source.
+/// A listening address reserved for another process: each has a separate part of the loopback network, where no
+/// connection has its source.
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
@@ -139,7 +139,7 @@ pub fn free_address() -> SocketAddr {
     free.and_then(|free| free.local_addr()).expect("a port is free")
 }
 
-/// Waits until connections are accepted there; returns whether by this process, which then has not ended.
+/// Waits until connections are accepted. Returns true if by this process, which has then not ended.
 pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
     for _ in 0..2000 {
         if TcpStream::connect(address).is_ok() {

@@ -1,4 +1,4 @@
-//! How long the phases of connections and requests take, against servers that delay each of them by a known time.
+//! Durations of the phases of connections and requests, against servers with known delays.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,15 +16,15 @@ use crate::tls_peers::{config, self_signed};
 use crate::tls_processes::Process;
 
 cases! {
-    a_dropped_syn_shows_in_the_connect_time;
-    phases_take_as_long_as_the_server_delays_them;
-    a_handshake_takes_as_long_as_the_server_delays_it;
-    tickets_of_openssl_are_no_first_byte needs "openssl";
-    the_breakout_of_wrk_cmm_is_printed_to_the_byte (Once);
-    row_26_of_what_users_of_wrk_cmm_would_try (Once);
+    dropped_syns_extend_connect_times;
+    phases_include_server_delays;
+    handshakes_include_server_delays;
+    openssl_tickets_are_no_first_byte needs "openssl";
+    wrk_cmm_breakouts_match_to_the_byte (Once);
+    wrk_cmm_breakout_latency_and_json_work_together (Once);
 }
 
-/// How long a server takes for each phase, and how long it sleeps after a handshake arrived.
+/// Server delay of each phase, and sleep after the arrival of a handshake.
 const FIRST: Duration = Duration::from_millis(40);
 const REST: Duration = Duration::from_millis(25);
 const SHAKE: Duration = Duration::from_millis(60);
@@ -46,7 +46,7 @@ fn assert_delayed(document: &Value) {
     assert!(both >= first + rest && (both - service).abs() < 0.01, "{both} of {service}: {document}");
 }
 
-/// Checks that everything that happened on single connections together took no longer than the run.
+/// Checks that everything on single connections together took no longer than the run.
 fn assert_fits(document: &Value, connections: f64) {
     let all_of =
         |figures: &str| number(document, &format!("{figures}/count")) * ms(document, &format!("{figures}/mean_us"));
@@ -56,7 +56,7 @@ fn assert_fits(document: &Value, connections: f64) {
 
 /// If the accept queue of a listening socket is full, Linux drops the SYN, and the client's kernel repeats it after a
 /// second.
-fn a_dropped_syn_shows_in_the_connect_time(context: &Context) {
+fn dropped_syns_extend_connect_times(context: &Context) {
     let address = crowded(|mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
         loop {
@@ -67,11 +67,11 @@ fn a_dropped_syn_shows_in_the_connect_time(context: &Context) {
     let scratch = Scratch::new("connect");
     let (_, document) = document(context.onrush().words("-n 5 -c 1").word(format!("http://{address}/")), &scratch);
     assert!(ms(&document, "/phases/connect/min_us") >= 1_000.0, "{document}");
-    // No other phase has it, nor has the latency.
+    // The delay is in no other phase, and not in the latency.
     assert_fits(&document, 1.0);
 }
 
-/// Sends the head and the beginning of the body late, and the end of the body even later.
+/// Sends the head and the start of the body late, and the rest of the body even later.
 fn answer_slowly(mut stream: impl Read + Write) -> io::Result<()> {
     loop {
         read_head(&mut BufReader::with_capacity(1, &mut stream))?;
@@ -84,9 +84,9 @@ fn answer_slowly(mut stream: impl Read + Write) -> io::Result<()> {
     }
 }
 
-fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
+fn phases_include_server_delays(context: &Context) {
     let address = server(move |stream| {
-        // Otherwise the kernel holds the end back until the beginning is acknowledged.
+        // Otherwise the kernel delays the end until the start is acknowledged.
         stream.set_nodelay(true)?;
         answer_slowly(stream)
     });
@@ -102,8 +102,8 @@ fn phases_take_as_long_as_the_server_delays_them(context: &Context) {
     }
 }
 
-/// The server holds its part of the handshake back and sends two tickets after it; then it responds slowly.
-fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
+/// The server delays its part of the handshake, sends two tickets after it, then responds slowly.
+fn handshakes_include_server_delays(context: &Context) {
     let config = Arc::new(config(&self_signed(&["localhost"])));
     let address = server(move |stream| {
         stream.set_nodelay(true)?;
@@ -117,7 +117,7 @@ fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     let shake = SHAKE.as_secs_f64() * 1e3;
     let phase = |name: &str| ms(&document, &format!("/phases/{name}_us"));
     assert!(phase("tls/min") >= shake, "{document}");
-    // Connect without TLS is TCP; at least once it takes less time than the server's delay.
+    // Connect without TLS is TCP; at least one takes less time than the server's delay.
     assert!(
         phase("connect/mean") >= phase("tls/mean") && phase("connect/min") < phase("tls/min") + shake,
         "{document}"
@@ -140,8 +140,8 @@ fn shake_hands_slowly(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// OpenSSL sends two tickets when the handshake is over, and typed text some time after a request.
-fn tickets_of_openssl_are_no_first_byte(context: &Context) {
+/// OpenSSL sends two tickets after the handshake, and typed text some time after a request.
+fn openssl_tickets_are_no_first_byte(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &[]);
     let (url, (mut input, lines)) = (openssl.url(), openssl.talk());
     let typist = thread::spawn(move || {
@@ -159,7 +159,7 @@ fn tickets_of_openssl_are_no_first_byte(context: &Context) {
     assert!(ms(&document, "/phases/ttfb/min_us") >= FIRST.as_secs_f64() * 1e3, "{document}");
 }
 
-fn the_breakout_of_wrk_cmm_is_printed_to_the_byte(context: &Context) {
+fn wrk_cmm_breakouts_match_to_the_byte(context: &Context) {
     let server = target();
     for (program, rows) in [
         (context.called("wrk-cmm").words("--breakout -t1"), "Latency Connect TTFB TTLB Req/Sec"),
@@ -186,7 +186,7 @@ fn the_breakout_of_wrk_cmm_is_printed_to_the_byte(context: &Context) {
     }
 }
 
-/// The beginnings of the lines of percentiles after 100 requests: wrk-cmm's, or natively the meaningful ones.
+/// Starts of the percentile lines after 100 requests: wrk-cmm's, or natively the meaningful ones.
 fn percent_labels(is_compat: bool) -> &'static [&'static str] {
     match is_compat {
         true => &["  50.00%", "  75.00%", "  90.00%", "  95.00%", "  99.00%", "  99.99%"],
@@ -195,7 +195,7 @@ fn percent_labels(is_compat: bool) -> &'static [&'static str] {
 }
 
 /// `--breakout --latency -s json.lua`: the table, six percentiles, and after an empty line the JSON of the script.
-fn row_26_of_what_users_of_wrk_cmm_would_try(context: &Context) {
+fn wrk_cmm_breakout_latency_and_json_work_together(context: &Context) {
     let server = target();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/scripts/json.lua");
     for program in [context.called("wrk-cmm"), context.called("wrk"), context.onrush()] {

@@ -5,15 +5,15 @@ use std::process::Command;
 use crate::harness::{Context, Scratch, cases};
 
 cases! {
-    ports_are_taken_one_after_the_other needs "unshare -rn true", "ip -V";
-    two_runs_share_all_ports_but_the_reserved needs "unshare -rn true", "ip -V";
-    another_source_has_the_same_ports_again needs "unshare -rn true", "ip -V";
-    closed_connections_leave_their_ports_to_others needs "unshare -rn true", "ip -V";
+    ports_are_used_in_order needs "unshare -rn true", "ip -V";
+    two_runs_share_all_unreserved_ports needs "unshare -rn true", "ip -V";
+    other_sources_reuse_the_same_ports needs "unshare -rn true", "ip -V";
+    closed_connections_free_their_ports needs "unshare -rn true", "ip -V";
 }
 
-/// Runs a script in its own network with an embedded target on port 8080 and the local ports 40000 to 40119, the first
-/// ten of them reserved. In it `$run` is onrush, and `established N` waits until there are N connections to the target
-/// and shows them. Returns its output, notes included.
+/// Runs a script in a separate network with an embedded target on port 8080 and the local ports 40000 to 40119, the
+/// first ten of which are reserved. `$run` is onrush, and `established N` waits for N connections to the target and
+/// lists them. Returns the output, including notes.
 fn run(context: &Context, script: &str) -> String {
     let scratch = Scratch::new("ports");
     let script = format!(
@@ -37,7 +37,7 @@ fn run(context: &Context, script: &str) -> String {
     String::from_utf8(command.output().expect("it runs").stdout).expect("a text")
 }
 
-/// The local ports of connections to the target, in order, as `/proc/net/tcp` shows them.
+/// Local ports of connections to the target, in the order of `/proc/net/tcp`.
 fn local_ports(shown: &str) -> Vec<u16> {
     let port = |address: &str| u16::from_str_radix(address.split_once(':')?.1, 16).ok();
     let established = shown.lines().filter_map(|line| {
@@ -50,19 +50,19 @@ fn local_ports(shown: &str) -> Vec<u16> {
     ports
 }
 
-/// Slow responses: these runs are about their connections. Each is ended once they have been seen.
+/// Slow responses: these runs are about connections, and end once the connections have been seen.
 const SLOW: &str = "-d60s http://127.0.0.1:8080/delay/50";
 
-fn ports_are_taken_one_after_the_other(context: &Context) {
+fn ports_are_used_in_order(context: &Context) {
     let shown = run(context, &format!("$run -t1 -c20 {SLOW} & pid=$!; established 20; kill -INT $pid; wait $pid"));
     let ports = local_ports(&shown);
     assert_eq!(ports.len(), 20, "{shown}");
-    // They may wrap around the end of the range.
+    // The ports may wrap around the end of the range.
     let gaps = ports.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
     assert!(gaps == 0 || (gaps == 1 && ports[0] == 40_010 && ports[19] == 40_119), "{ports:?}");
 }
 
-fn two_runs_share_all_ports_but_the_reserved(context: &Context) {
+fn two_runs_share_all_unreserved_ports(context: &Context) {
     let one = format!("$run -t2 -c55 {SLOW} &");
     let shown = run(
         context,
@@ -74,14 +74,14 @@ fn two_runs_share_all_ports_but_the_reserved(context: &Context) {
     assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
-fn another_source_has_the_same_ports_again(context: &Context) {
+fn other_sources_reuse_the_same_ports(context: &Context) {
     let one = format!("$run -t2 -c330 -b 127.0.0.4/30 {SLOW} &");
     let shown = run(context, &format!("{one} pid=$!; established 330; kill -INT $pid; wait $pid"));
     assert_eq!(local_ports(&shown), (40_010..=40_119).flat_map(|port| [port; 3]).collect::<Vec<_>>(), "{shown}");
     assert!(!shown.contains("were established") && !shown.contains("Socket errors"), "{shown}");
 }
 
-fn closed_connections_leave_their_ports_to_others(context: &Context) {
+fn closed_connections_free_their_ports(context: &Context) {
     let shown = run(context, "$run -t2 -c20 -n500 http://127.0.0.1:8080/close");
     assert!(shown.contains("  500 requests in ") && !shown.contains("Socket errors"), "{shown}");
 }

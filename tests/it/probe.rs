@@ -1,5 +1,5 @@
-//! The probe after a closed loop (`--probe`): on simulated targets, where its answer is known and equal on all
-//! machines, and on the embedded target, where a busy machine may keep it from an answer but not lead to a wrong one.
+//! The probe after a closed loop (`--probe`). On simulated targets, the answer is known and equal on all machines. On
+//! the embedded target, a busy machine may prevent an answer but not lead to a wrong one.
 
 use std::fs;
 use std::thread;
@@ -13,29 +13,29 @@ use crate::results::document;
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    a_probe_decides_what_limited_a_closed_loop (Once);
-    a_rate_is_kept_up_with_only_if_all_of_it_was (Once);
-    no_other_figure_includes_the_probe (Once);
-    threads_that_end_apart_measure_only_the_run;
-    a_probe_with_more_in_flight_says_what_to_expect (Once);
-    what_a_probe_would_take_is_said_where_there_is_none (Once);
-    a_script_goes_on_in_a_probe (Once);
-    an_explicit_probe_is_silent_where_nothing_else_is_said (Once);
-    on_a_busy_machine_a_probe_is_never_wrong (Alone);
-    a_signal_during_the_probe_ends_only_it;
-    a_signal_that_quits_during_the_probe_leaves_whole_files;
-    probes_are_announced_on_standard_error_where_notes_are (Once);
-    a_probe_that_could_not_tell_is_refused (Once);
+    probes_decide_the_limit_of_loops (Once);
+    rates_are_sustained_only_if_complete (Once);
+    other_figures_exclude_the_probe (Once);
+    late_threads_measure_only_the_run;
+    upward_probes_predict_rates (Once);
+    required_probe_times_are_reported (Once);
+    scripts_continue_during_probes (Once);
+    explicit_probes_stay_silent_without_notes (Once);
+    probes_on_busy_machines_are_never_wrong (Alone);
+    signals_during_probes_end_only_probes;
+    quitting_during_probes_leaves_complete_files;
+    probes_are_announced_with_notes (Once);
+    inconclusive_probe_options_are_refused (Once);
 }
 
-/// Every request takes its own time, beside all others.
+/// Requests are served in parallel.
 const DELAY: &str = "latency_us = 0.0\ndelay = { ms = 5.0, sd = 2.0 }";
 /// Four workers.
 const POOL: &str = "latency_us = 100.0\npool = { workers = 4, ms = 5.0, sd = 2.0 }";
-/// Both give clients the same times: only a probe can tell them apart.
+/// Both give clients the same times: only a probe can distinguish them.
 const WORDS: &str = "-t1 -c8 -d2s";
 
-fn a_probe_decides_what_limited_a_closed_loop(context: &Context) {
+fn probes_decide_the_limit_of_loops(context: &Context) {
     for (scenario, limited_by, others) in [(DELAY, "connections", [0.7, 2.0]), (POOL, "target", [-1.0, 0.3])] {
         let (output, document) = simulated_document(context.onrush().words(WORDS).words("--probe 2s"), scenario);
         assert_eq!(document["verdict"]["limited_by"], limited_by, "{scenario}: {output:?}");
@@ -51,12 +51,12 @@ fn a_probe_decides_what_limited_a_closed_loop(context: &Context) {
     }
 }
 
-fn a_rate_is_kept_up_with_only_if_all_of_it_was(context: &Context) {
+fn rates_are_sustained_only_if_complete(context: &Context) {
     let limited_by = |scenario: &str, words: &str| {
         let (_, document) = simulated_document(context.onrush().words("-t1").words(words), scenario);
         document["verdict"]["limited_by"].as_str().expect("there is one").to_owned()
     };
-    // Two workers, together 2,000 requests a second.
+    // Two workers serve 2,000 requests per second together.
     let pool = "latency_us = 100.0\npool = { workers = 2, ms = 1.0, sd = 0.5 }";
     for words in ["-R1000 -c64 -d10s", "-R1700 -c200 -d10s --arrivals poisson", "--stages 10s:100..1500 -c64"] {
         assert_eq!(limited_by(pool, words), "schedule", "{words}");
@@ -75,7 +75,7 @@ fn a_rate_is_kept_up_with_only_if_all_of_it_was(context: &Context) {
     assert_ne!(limited_by(resets, "-R1000 -d10s"), "schedule");
 }
 
-fn no_other_figure_includes_the_probe(context: &Context) {
+fn other_figures_exclude_the_probe(context: &Context) {
     let [without, with] = ["--probe off", "--probe 2s"].map(|probe| {
         let (output, mut document) = simulated_document(context.onrush().words(WORDS).words(probe), DELAY);
         let probe = document["evidence"].as_object_mut().expect("an object").remove("probe");
@@ -95,8 +95,8 @@ fn no_other_figure_includes_the_probe(context: &Context) {
     assert_eq!((with.0, with.1), (without.0, without.1));
 }
 
-/// A thread that is in its script at the end of the run ends later than the other, which stays.
-fn threads_that_end_apart_measure_only_the_run(context: &Context) {
+/// A thread inside its script at the end of the run ends later than the other, which stays.
+fn late_threads_measure_only_the_run(context: &Context) {
     let script = "local threads = 0
         function setup(thread) threads = threads + 1; thread:set('is_slow', threads == 2) end
         function response()
@@ -112,18 +112,18 @@ fn threads_that_end_apart_measure_only_the_run(context: &Context) {
     assert_eq!(count("started") + count("carried"), ended, "{:#}", document["requests"]);
 }
 
-fn a_probe_with_more_in_flight_says_what_to_expect(context: &Context) {
+fn upward_probes_predict_rates(context: &Context) {
     let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
     let more = run(DELAY, "-c8 --probe up:15s");
     let expected = "the number of requests in flight is the limit (half as many more in flight brought ";
     assert!(more.starts_with(expected), "{more}");
     let expected = more.split("; -c 12: about ").nth(1).and_then(|words| words.strip_suffix("/s"));
     let per_s: f64 = expected.and_then(|words| words.replace(',', "").parse().ok()).expect("a number");
-    // Twelve of them, each in 5 ms, and a connection time of none.
+    // Twelve requests, each in 5 ms, with a connect time of zero.
     assert!((2_280.0..=2_520.0).contains(&per_s), "{more}");
     let full = run(POOL, "-c8 --probe up:15s");
     assert!(full.starts_with("the target is at its limit (half as many more ") && !full.contains("-c"), "{full}");
-    // With a single one there is nothing less to try.
+    // With a single request in flight, no lower number exists.
     for words in ["-c1 -d10s", "-c1 --probe 10s -d10s", "-c1 --probe up -d20s"] {
         let two = run(DELAY, words);
         assert!(two.contains("(twice as many in flight brought ") && two.contains("; -c 2: about "), "{two}");
@@ -133,21 +133,21 @@ fn a_probe_with_more_in_flight_says_what_to_expect(context: &Context) {
     assert!(one.starts_with("the target is at its limit (twice as many in flight brought the same "), "{one}");
 }
 
-fn what_a_probe_would_take_is_said_where_there_is_none(context: &Context) {
+fn required_probe_times_are_reported(context: &Context) {
     let run = |words: &str, scenario: &str| {
         let (output, document) = simulated_document(context.onrush().words("-t1").words(words), scenario);
         assert_eq!(document["verdict"]["limited_by"], "unclear", "{words}: {output:?}");
         assert!(document["evidence"]["probe"]["requests"].as_u64().unwrap_or(0) == 0, "{words}: {document:#}");
         output.verdict
     };
-    // Exponential service at 80 requests a second: two seconds are 160 of them.
+    // Exponential service at 80 requests per second: 160 requests in two seconds.
     let slow = "latency_us = 10.0\npool = { workers = 1, ms = 12.5, dist = \"exp\" }";
     let long = run("-c8 -d10s", slow);
     assert!(long.contains(", and there was too little time for a probe; ") && long.contains("--probe "), "{long}");
     let seconds: u64 = long.split("--probe ").nth(1).and_then(|it| it.split('s').next()?.parse().ok()).expect("a time");
     let told = simulate(context.onrush().words(&format!("-t1 -c8 -d10s --probe {}s", seconds + 2)), slow);
     assert!(told.verdict.contains("brought the same"), "{told:?}");
-    // One that would be refused is not advised, and one that is not made of its own accord is.
+    // A refused probe is not advised; an automatic one is.
     for words in ["-c8 -d2s", "-c8 -d10s -X POST"] {
         let advice = run(words, DELAY);
         assert!(advice.ends_with("; --probe 1s may tell"), "{words}: {advice}");
@@ -158,7 +158,7 @@ fn what_a_probe_would_take_is_said_where_there_is_none(context: &Context) {
     assert_eq!(short["verdict"]["advice"], "run longer (-d)");
 }
 
-fn a_script_goes_on_in_a_probe(context: &Context) {
+fn scripts_continue_during_probes(context: &Context) {
     let script = "n = 0
         function request() n = n + 1; return wrk.format('GET', '/' .. n) end
         function response() end
@@ -176,7 +176,7 @@ fn a_script_goes_on_in_a_probe(context: &Context) {
     assert_eq!(broken.code, 0, "the run was whole: {broken:?}");
 }
 
-fn an_explicit_probe_is_silent_where_nothing_else_is_said(context: &Context) {
+fn explicit_probes_stay_silent_without_notes(context: &Context) {
     for words in ["--quiet", "--format json", "--compat wrk"] {
         let run = |probe: &str| {
             let words = format!("-t1 -c8 -d10s {words} {probe}");
@@ -189,14 +189,14 @@ fn an_explicit_probe_is_silent_where_nothing_else_is_said(context: &Context) {
     }
 }
 
-fn on_a_busy_machine_a_probe_is_never_wrong(context: &Context) {
+fn probes_on_busy_machines_are_never_wrong(context: &Context) {
     for (path, wrong) in [("/delay/4", "target"), ("/pool?workers=4&ms=2", "connections")] {
         let (server, scratch) = (target(), Scratch::new("probed"));
         let program = context.onrush().words("-t1 -c8 -d2s --probe 6s").word(url(&server, path));
         let (output, document) = document(program, &scratch);
         let (verdict, probe) = (&document["verdict"], &document["evidence"]["probe"]);
         assert_ne!(verdict["limited_by"], wrong, "{path}: {output:?}");
-        // Nothing was sent that is in no figure.
+        // Every sent request is in some figure.
         let requests = |figures: &Value, key: &str| figures[key].as_u64().unwrap_or(0);
         let counted = requests(&document["requests"], "started") + requests(probe, "requests");
         let served = counts(server.address()).requests;
@@ -204,7 +204,7 @@ fn on_a_busy_machine_a_probe_is_never_wrong(context: &Context) {
     }
 }
 
-fn a_signal_during_the_probe_ends_only_it(context: &Context) {
+fn signals_during_probes_end_only_probes(context: &Context) {
     let (output, document) =
         simulated_document(context.onrush().words(WORDS).words("--probe 15s"), &format!("signal_s = 2.1\n{DELAY}"));
     assert_eq!(output.code, 0, "{output:?}");
@@ -223,7 +223,7 @@ fn a_signal_during_the_probe_ends_only_it(context: &Context) {
     assert!(output.took < Duration::from_secs(20), "{output:?}");
 }
 
-fn a_signal_that_quits_during_the_probe_leaves_whole_files(context: &Context) {
+fn quitting_during_probes_leaves_complete_files(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("quit"));
     for twice in [true, false] {
         let files = ["json", "csv", "ndjson"].map(|kind| scratch.path().join(format!("x{twice}.{kind}")));
@@ -238,7 +238,7 @@ fn a_signal_that_quits_during_the_probe_leaves_whole_files(context: &Context) {
             signal(&child, Signal::QUIT);
         }
         let output = finish(child);
-        // On a machine that is itself the limit, no probe follows, and the run has ended in the ordinary way.
+        // On a machine that is itself the limit, no probe follows, and the run has ended normally.
         let was_quit = output.line("Requests/sec").is_none();
         assert!(was_quit || output.code == 0 && !output.verdict.contains("probe"), "{output:?}");
         let document: Value = serde_json::from_str(&fs::read_to_string(&files[0]).expect("the file is there"))
@@ -248,7 +248,7 @@ fn a_signal_that_quits_during_the_probe_leaves_whole_files(context: &Context) {
     }
 }
 
-fn probes_are_announced_on_standard_error_where_notes_are(context: &Context) {
+fn probes_are_announced_with_notes(context: &Context) {
     let is_announced = |words: &str| {
         let output = simulate(context.onrush().words(words), DELAY);
         assert!(!output.stdout.contains("after the run"), "{output:?}");
@@ -276,7 +276,7 @@ fn probes_are_announced_on_standard_error_where_notes_are(context: &Context) {
     }
 }
 
-fn a_probe_that_could_not_tell_is_refused(context: &Context) {
+fn inconclusive_probe_options_are_refused(context: &Context) {
     let scratch = Scratch::new("refused");
     let script = scratch.file("s.lua", "x = 1");
     let lab = scratch.file("x.toml", "name = 'x'\n[run]\nurl = 'http://127.0.0.1:9/'\nprobe = '3s'\n");

@@ -15,30 +15,30 @@ use crate::servers::{LoggingServer, assert_no_errors};
 use crate::tls_peers::{Authority, TlsServer};
 
 cases! {
-    a_real_proxy_takes_whole_urls_and_builds_tunnels needs "tinyproxy";
-    a_real_proxy_wants_a_login (Once) needs "tinyproxy";
-    a_real_proxy_refuses_tunnels_it_does_not_like (Once) needs "tinyproxy";
-    nginx_takes_whole_urls_on_connections_that_stay needs "nginx";
-    what_is_sent_through_a_proxy (Once);
-    what_is_sent_to_open_a_tunnel;
-    http2_is_spoken_with_a_proxy_that_knows_it (Once) needs "nginx";
-    scripts_format_their_requests_for_the_proxy (Once);
-    scripts_cannot_go_around_the_proxy (Once);
-    the_name_behind_a_tunnel_is_checked (Once);
-    answers_that_open_no_tunnel_are_named;
-    bytes_behind_the_answer_are_the_targets;
-    an_answer_that_drips_opens_the_tunnel;
-    a_silent_proxy_is_given_up;
-    a_proxy_that_floods_costs_no_memory_and_ends_with_the_run;
-    a_proxy_that_gets_better_is_found_again;
-    a_proxy_that_is_not_there_is_named (Once);
-    ways_that_contradict_a_proxy_are_refused (Once);
-    the_way_to_the_proxy_can_be_chosen;
-    a_tunnel_is_part_of_the_connect_and_not_of_the_handshake;
-    the_login_is_in_no_result (Once);
+    real_proxies_accept_urls_and_tunnels needs "tinyproxy";
+    real_proxies_require_logins (Once) needs "tinyproxy";
+    real_proxies_refuse_tunnels (Once) needs "tinyproxy";
+    nginx_accepts_urls_on_persistent_connections needs "nginx";
+    requests_through_proxies_have_exact_bytes (Once);
+    tunnel_requests_have_exact_bytes;
+    http2_works_with_capable_proxies (Once) needs "nginx";
+    scripts_format_requests_for_proxies (Once);
+    scripts_cannot_bypass_proxies (Once);
+    names_behind_tunnels_are_checked (Once);
+    tunnel_refusals_are_named;
+    bytes_after_tunnel_responses_are_the_targets;
+    dripping_responses_open_tunnels;
+    silent_proxies_are_abandoned;
+    flooding_proxies_use_bounded_memory;
+    recovered_proxies_are_used_again;
+    missing_proxies_are_named (Once);
+    options_contradicting_proxies_are_refused (Once);
+    connect_options_apply_to_proxies;
+    tunnels_count_as_connect_time;
+    logins_are_in_no_result (Once);
 }
 
-/// Starts a proxy with these lines in its settings.
+/// Starts a proxy with these settings.
 struct Tinyproxy {
     process: Child,
     address: SocketAddr,
@@ -65,7 +65,7 @@ impl Tinyproxy {
         proxy
     }
 
-    /// How many requests of a method it has logged.
+    /// Number of logged requests with a method.
     fn logged(&self, method: &str) -> usize {
         let log = fs::read_to_string(&self.log).expect("it has a log");
         log.lines().filter(|line| line.contains(&format!("): {method} "))).count()
@@ -79,7 +79,7 @@ impl Drop for Tinyproxy {
     }
 }
 
-/// A TLS server, and the file with the certificate authority that signed its certificate.
+/// A TLS server, and the file with the authority that signed its certificate.
 fn secure(scratch: &Scratch) -> (TlsServer, PathBuf) {
     let authority = Authority::new();
     let ca = scratch.file("ca.pem", authority.certificate());
@@ -91,12 +91,12 @@ fn through(onrush: Onrush, proxy: SocketAddr) -> Onrush {
     onrush.word("--http-proxy").word(format!("http://{proxy}"))
 }
 
-fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
+fn real_proxies_accept_urls_and_tunnels(context: &Context) {
     let (proxy, plain, scratch) = (Tinyproxy::start(""), target(), Scratch::new("proxies"));
     let (secure, ca) = secure(&scratch);
     for onrush in context.both() {
         let url = format!("http://{}/bytes/100", plain.address());
-        // It closes after every response without announcing that.
+        // The proxy closes after every response without an announcement.
         let onrush = through(onrush, proxy.address).words("-t2 -c4 -n40 --disable-keepalive");
         let output = onrush.word(url).run();
         assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
@@ -109,13 +109,13 @@ fn a_real_proxy_takes_whole_urls_and_builds_tunnels(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
         assert_no_errors(&output);
     }
-    // As wrk there is also a probe, which requests no tunnel. A connection may be too late for any request.
+    // In wrk mode, there is also a probe, which requests no tunnel. A connection may be too late for any request.
     assert!((4..=8).contains(&proxy.logged("CONNECT")));
     assert_eq!(secure.heard(|heard| heard.requests), 80);
     assert!(secure.heard(|heard| heard.handshakes) <= 8);
 }
 
-fn a_real_proxy_wants_a_login(context: &Context) {
+fn real_proxies_require_logins(context: &Context) {
     let (proxy, plain, scratch) = (Tinyproxy::start("BasicAuth me secret\n"), target(), Scratch::new("proxies"));
     let (secure, ca) = secure(&scratch);
     let urls = [format!("http://{}/", plain.address()), secure.url("/")];
@@ -142,7 +142,7 @@ fn a_real_proxy_wants_a_login(context: &Context) {
     }
 }
 
-fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
+fn real_proxies_refuse_tunnels(context: &Context) {
     let proxy = Tinyproxy::start("ConnectPort 443\n");
     let output = through(context.onrush(), proxy.address).words("-k -d1s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
@@ -154,8 +154,8 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     output.note("the proxy could not reach the target (status 50");
 }
 
-/// It keeps connections, which tinyproxy does not.
-fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
+/// nginx keeps connections, unlike tinyproxy.
+fn nginx_accepts_urls_on_persistent_connections(context: &Context) {
     let recorder = RecordingProxy::start(&[]);
     let settings = format!("location /through {{ proxy_pass http://{}; }}", recorder.address);
     let nginx = LoggingServer::nginx_with("", &settings, |_| {});
@@ -169,8 +169,8 @@ fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
     assert_eq!(recorder.heads().len(), 40);
 }
 
-/// A proxy that records the heads that it receives. It begins each connection with `answers`, one for each head; after
-/// them it responds `hi` to everything.
+/// A proxy that records received heads. It starts each connection with `answers`, one per head, then responds `hi` to
+/// everything.
 struct RecordingProxy {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -198,7 +198,7 @@ impl RecordingProxy {
     }
 }
 
-fn what_is_sent_through_a_proxy(context: &Context) {
+fn requests_through_proxies_have_exact_bytes(context: &Context) {
     let sent = |words: &str, url: &str| {
         let proxy = RecordingProxy::start(&[]);
         let login = if words.contains("login") { "me:pa%3Ass@" } else { "" };
@@ -225,7 +225,7 @@ fn what_is_sent_through_a_proxy(context: &Context) {
     );
 }
 
-fn what_is_sent_to_open_a_tunnel(context: &Context) {
+fn tunnel_requests_have_exact_bytes(context: &Context) {
     let sent = |login: &str, url: &str| {
         let proxy = RecordingProxy::start(&[b"HTTP/1.1 403 No\r\n\r\n"]);
         let onrush = context.onrush().word("--http-proxy").word(format!("{login}{}", proxy.address));
@@ -239,8 +239,8 @@ fn what_is_sent_to_open_a_tunnel(context: &Context) {
     assert_eq!(sent("u:p@", "https://[::1]:8443/"), host("[::1]:8443") + login);
 }
 
-fn http2_is_spoken_with_a_proxy_that_knows_it(context: &Context) {
-    // Like a proxy, it takes requests for any host.
+fn http2_works_with_capable_proxies(context: &Context) {
+    // Like a proxy, this server accepts requests for any host.
     let nginx = LoggingServer::nginx_with(" http2", "", |_| {});
     let output = through(context.onrush(), nginx.address()).words("--once --http2 http://h.invalid/hello").run();
     assert!(output.code == 0 && output.stdout.contains("\n> :authority: h.invalid\n"), "{output:?}");
@@ -250,7 +250,7 @@ fn http2_is_spoken_with_a_proxy_that_knows_it(context: &Context) {
     assert!(output.note("answered in HTTP/1.1").contains("; the proxy does not speak HTTP/2: "), "{output:?}");
 }
 
-fn scripts_format_their_requests_for_the_proxy(context: &Context) {
+fn scripts_format_requests_for_proxies(context: &Context) {
     let sent = |script: &str, count: u32| {
         let proxy = RecordingProxy::start(&[]);
         let onrush = context.onrush().word("--http-proxy").word(format!("u:p@{}", proxy.address)).lua(script);
@@ -276,7 +276,7 @@ fn scripts_format_their_requests_for_the_proxy(context: &Context) {
     assert_eq!(sent(sees, 1), (line("/a?b"), true));
 }
 
-fn scripts_cannot_go_around_the_proxy(context: &Context) {
+fn scripts_cannot_bypass_proxies(context: &Context) {
     let proxy = RecordingProxy::start(&[]);
     let address = proxy.address.to_string();
     let reads = format!("function setup(thread) assert(tostring(thread.addr) == '{address}') end");
@@ -294,8 +294,7 @@ fn scripts_cannot_go_around_the_proxy(context: &Context) {
     output.note("with --http-proxy all connections go to the proxy");
 }
 
-/// A proxy of a few lines: it opens every tunnel to this address, no matter which was requested, once `opens` has
-/// responded.
+/// A proxy of a few lines. Once `opens` has responded, it tunnels to this address, whatever was requested.
 fn tunnels_to(
     there: SocketAddr,
     opens: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static,
@@ -320,7 +319,7 @@ fn ok(client: &mut TcpStream) -> io::Result<()> {
     client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")
 }
 
-fn the_name_behind_a_tunnel_is_checked(context: &Context) {
+fn names_behind_tunnels_are_checked(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
     let proxy = tunnels_to(secure.address, ok);
@@ -335,8 +334,8 @@ fn the_name_behind_a_tunnel_is_checked(context: &Context) {
     refused.note("onrush: TLS handshake with other.invalid failed: the server's certificate is for another name");
 }
 
-/// A proxy that responds to every request for a tunnel with this, ends its side, and keeps reading: a close could
-/// overtake the response.
+/// A proxy that responds to every tunnel request with this, ends its side, and keeps reading: a close could overtake
+/// the response.
 fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -347,7 +346,7 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
     })
 }
 
-fn answers_that_open_no_tunnel_are_named(context: &Context) {
+fn tunnel_refusals_are_named(context: &Context) {
     let table: [(&'static [u8], &str); 12] = [
         (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy requires a user and a password (status 407); put them in its URL"),
         (b"HTTP/1.0 403 No\r\nContent-Length: 999\r\n\r\nbody", "does not allow a tunnel to the target (status 403)"),
@@ -371,7 +370,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
-        // As wrk the run continues for its second, and counts: a status, and an unreadable response.
+        // In wrk mode, the run continues for its second, and counts: a status, and an unreadable response.
         if ![0, 7].contains(&number) {
             continue;
         }
@@ -384,7 +383,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
     }
 }
 
-fn bytes_behind_the_answer_are_the_targets(context: &Context) {
+fn bytes_after_tunnel_responses_are_the_targets(context: &Context) {
     for (answer, expected) in [
         (
             &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"[..],
@@ -404,7 +403,7 @@ fn bytes_behind_the_answer_are_the_targets(context: &Context) {
     }
 }
 
-fn an_answer_that_drips_opens_the_tunnel(context: &Context) {
+fn dripping_responses_open_tunnels(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
     let proxy = tunnels_to(secure.address, |client| {
@@ -420,18 +419,18 @@ fn an_answer_that_drips_opens_the_tunnel(context: &Context) {
     assert!((1..=3).contains(&secure.heard(|heard| heard.handshakes)));
 }
 
-fn a_silent_proxy_is_given_up(context: &Context) {
+fn silent_proxies_are_abandoned(context: &Context) {
     let proxy = server(|stream| {
         read_head(&mut BufReader::new(stream.try_clone()?))?;
         io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
-    // If it did not give up, this run would be too long.
+    // Without the time limit, this run would be too long.
     let onrush = through(context.onrush(), proxy).words("-k -c2 -d30s --timeout 50ms --give-up 200ms");
     let output = onrush.words("https://h.invalid/").run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy did not respond to CONNECT; its log may say why");
     assert!(output.took < Duration::from_secs(20), "{output:?}");
-    // If nothing is ever given up, the run still ends; late requests are counted, after a second at the least.
+    // Even if nothing is abandoned, the run ends. Late requests are counted, after at least a second.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();
     assert!(output.code == 1 && output.stderr.contains("1500ms"), "wrk knows no fractions: {output:?}");
     let output =
@@ -440,14 +439,14 @@ fn a_silent_proxy_is_given_up(context: &Context) {
     output.note("connect: 2 × the proxy did not respond to CONNECT");
 }
 
-fn a_proxy_that_floods_costs_no_memory_and_ends_with_the_run(context: &Context) {
+fn flooding_proxies_use_bounded_memory(context: &Context) {
     for (beginning, repeated) in [
         ("HTTP/1.1 200 OK\r\n", "A: endless head\r\n"),
         ("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"),
         ("HTTP/1.1 407 Login\r\n\r\n", "endless body "),
         ("HTTP/1.1 200 OK\r\n\r\n", "endless noise "),
     ] {
-        // Up to 200 MB in the second of the run, on two connections together.
+        // Up to 200 MB in the second of the run, on both connections together.
         let piece = repeated.repeat((1 << 19) / repeated.len());
         let proxy = server(move |stream| {
             let mut stream = BufReader::new(stream);
@@ -466,7 +465,7 @@ fn a_proxy_that_floods_costs_no_memory_and_ends_with_the_run(context: &Context) 
     }
 }
 
-fn a_proxy_that_gets_better_is_found_again(context: &Context) {
+fn recovered_proxies_are_used_again(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
     let asked = AtomicU32::new(0);
@@ -484,7 +483,7 @@ fn a_proxy_that_gets_better_is_found_again(context: &Context) {
     output.note(" × the proxy could not reach the target (status 503)");
 }
 
-fn a_proxy_that_is_not_there_is_named(context: &Context) {
+fn missing_proxies_are_named(context: &Context) {
     let refusing = RefusingPort::new();
     for url in ["http://h.invalid/", "https://h.invalid/"] {
         let output = through(context.onrush(), refusing.address).words("-d1s").word(url).run();
@@ -499,7 +498,7 @@ fn a_proxy_that_is_not_there_is_named(context: &Context) {
     output.note("cannot resolve nosuch.invalid: ");
 }
 
-fn ways_that_contradict_a_proxy_are_refused(context: &Context) {
+fn options_contradicting_proxies_are_refused(context: &Context) {
     for (words, expected) in [
         ("--connect-to h:1", "--http-proxy and --connect-to both set where connections go: leave one of the two out"),
         ("--unix /run/app.sock", "--http-proxy and --unix both set where connections go: leave one of the two out"),
@@ -515,7 +514,7 @@ fn ways_that_contradict_a_proxy_are_refused(context: &Context) {
     }
 }
 
-fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
+fn connect_options_apply_to_proxies(context: &Context) {
     let proxy = RecordingProxy::start(&[]);
     let port = proxy.address.port();
     let words = format!("-c2 -n4 -4 -b 127.0.0.9 --http-proxy proxy.invalid:{port} --resolve proxy.invalid:127.0.0.1");
@@ -534,7 +533,7 @@ fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
     assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
 }
 
-fn a_tunnel_is_part_of_the_connect_and_not_of_the_handshake(context: &Context) {
+fn tunnels_count_as_connect_time(context: &Context) {
     let scratch = Scratch::new("proxies");
     let (secure, ca) = secure(&scratch);
     let proxy = tunnels_to(secure.address, |client| {
@@ -547,12 +546,13 @@ fn a_tunnel_is_part_of_the_connect_and_not_of_the_handshake(context: &Context) {
     let mean_ms = |view: &str| number(&document, &format!("{view}/mean_us")) / 1e3;
     let (connect, tls) = (mean_ms("/phases/connect"), mean_ms("/phases/tls"));
     assert!(connect - tls >= 200.0, "{connect} {tls}");
-    // Nor is it part of a latency: on a single connection, everything together takes no longer than the run.
+    // The tunnel is not part of a latency either: on a single connection, everything together takes no longer than the
+    // run.
     let together = connect + 20.0 * mean_ms("/latency/service");
     assert!(together <= 1e3 * number(&document, "/duration_s"), "{document}");
 }
 
-fn the_login_is_in_no_result(context: &Context) {
+fn logins_are_in_no_result(context: &Context) {
     let (proxy, scratch) = (RecordingProxy::start(&[]), Scratch::new("proxies"));
     let path = |name: &str| scratch.path().join(name);
     let run = |words: &str, name: &str| -> (ProgramOutput, String) {

@@ -1,4 +1,4 @@
-//! Requests with a schedule: the rate, the beginning of latencies, and the outcome of each due request.
+//! Requests with a schedule: the rate, the start of latencies, and the outcome of each due request.
 
 use serde_json::Value;
 
@@ -8,38 +8,38 @@ use crate::results::{document, number};
 use crate::simulation::{simulate, simulated_document};
 
 cases! {
-    a_rate_is_kept_to_the_request;
-    a_rate_is_kept_to_the_request_in_virtual_time (Once);
-    a_link_named_wrk2_prints_wrk2s_blocks (Once);
-    requests_that_had_to_wait_are_late_and_the_service_is_shown_beside (Once);
-    a_server_that_closes_between_requests_is_connected_to_again;
-    a_low_rate_has_no_timeouts_and_ends_in_time (Once);
-    a_freeze_is_in_the_latency_of_what_was_due_meanwhile (Once);
-    as_wrk2_the_backlog_of_a_freeze_leaves_at_once (Once);
-    every_request_that_was_due_is_accounted_for;
-    stages_follow_one_another (Once);
-    requests_of_a_slice_leave_together_at_its_end;
-    a_server_that_dies_loses_no_request_from_the_account needs "python3";
-    connections_are_opened_while_due_requests_wait;
-    a_note_says_how_many_connections_a_rate_takes (Once);
-    the_option_that_a_verdict_advises_helps (Once);
-    streams_are_advised_where_the_server_allows_more;
-    stages_of_connections_open_and_close_them;
-    stages_of_connections_take_the_time_they_say (Once);
-    stages_of_connections_and_of_the_rate_go_together (Once);
+    rates_are_exact_to_the_request;
+    rates_are_exact_in_virtual_time (Once);
+    wrk2_links_print_wrk2_blocks (Once);
+    delayed_requests_are_late_beside_service_latency (Once);
+    closes_between_requests_cause_reconnects;
+    low_rates_end_without_timeouts (Once);
+    freezes_extend_latency_of_due_requests (Once);
+    wrk2_backlogs_leave_at_once (Once);
+    due_requests_are_accounted_for;
+    stages_run_in_order (Once);
+    slice_requests_leave_together;
+    dying_servers_lose_no_request needs "python3";
+    connections_open_while_requests_wait;
+    notes_estimate_connections_for_rates (Once);
+    advised_options_help (Once);
+    streams_are_advised_where_allowed;
+    connection_stages_open_and_close_connections;
+    connection_stages_take_their_time (Once);
+    connection_and_rate_stages_combine (Once);
 }
 
 /// A server that responds to everything after a millisecond, in virtual time.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// A run as wrk2, in virtual time.
+/// A run in wrk2 mode, in virtual time.
 fn wrk2(context: &Context, words: &str, scenario: &str) -> ProgramOutput {
     let output = simulate(context.called("wrk2").words(words), scenario);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output
 }
 
-/// Every due request was sent, was dropped, or is still waiting.
+/// Checks that every due request was sent, dropped, or is still waiting.
 fn assert_accounted(document: &Value) {
     let of = |name: &str| number(document, &format!("/requests/{name}"));
     assert_eq!(of("due") + of("due_before"), of("started") + of("dropped") + of("unsent"), "{}", document["requests"]);
@@ -47,19 +47,19 @@ fn assert_accounted(document: &Value) {
     assert_eq!(rows.map(|row| number(row, "/completed")).sum::<f64>(), of("completed"));
 }
 
-fn a_rate_is_kept_to_the_request(context: &Context) {
+fn rates_are_exact_to_the_request(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("rate"));
     for (words, expected) in [("-t3 -c7 -d300ms -R500", 150.0), ("-c4 -R300 -n60", 60.0)] {
         let (_, document) = document(context.onrush().words(words).word(url(&server, "/")), &scratch);
         assert_eq!(number(&document, "/requests/due"), expected, "{words}");
         assert_accounted(&document);
         let sent = number(&document, "/requests/started");
-        // A run with `-n` has no end but its own.
+        // A run with `-n` has no other end.
         assert!(sent > 0.0 && (sent == expected || !words.contains("-n")), "{words}: {sent}");
     }
 }
 
-fn a_rate_is_kept_to_the_request_in_virtual_time(context: &Context) {
+fn rates_are_exact_in_virtual_time(context: &Context) {
     for (words, expected) in
         [("-t1 -c5 -d2s -R500", 1_000.0), ("-t3 -c7 -d1s -R60k/m", 1_000.0), ("-c4 -R300 -n450", 450.0)]
     {
@@ -71,9 +71,9 @@ fn a_rate_is_kept_to_the_request_in_virtual_time(context: &Context) {
     }
 }
 
-fn a_link_named_wrk2_prints_wrk2s_blocks(context: &Context) {
+fn wrk2_links_print_wrk2_blocks(context: &Context) {
     let output = wrk2(context, "-t1 -c2 -d2 -R100 -L", QUICK);
-    // The first is due at once, the last 10 ms before the end.
+    // The first request is due at once, the last 10 ms before the end.
     assert_eq!(output.requests(), 200, "{output:?}");
     let text = &output.stdout;
     assert!(text.contains("  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
@@ -86,9 +86,9 @@ fn a_link_named_wrk2_prints_wrk2s_blocks(context: &Context) {
     assert!(text.contains(&format!("\n{}\n", "-".repeat(58))) && !text.contains("calibration"), "{text}");
 }
 
-fn requests_that_had_to_wait_are_late_and_the_service_is_shown_beside(context: &Context) {
-    // Two connections with responses after 50 ms: 40 a second of the hundred that are due. Each request waits 30 ms
-    // longer than the previous one of its connection. The one that was sent at 1,960 ms gets none.
+fn delayed_requests_are_late_beside_service_latency(context: &Context) {
+    // Two connections with responses after 50 ms serve 40 per second of the hundred due. Each request waits 30 ms longer
+    // than the previous one of its connection. The request sent at 1,960 ms gets no response.
     let output = wrk2(context, "-t1 -c2 -d2 -R100 -U", "connect_us = 0.0\nlatency_us = 50000.0");
     let means: Vec<f64> = output
         .stdout
@@ -97,39 +97,39 @@ fn requests_that_had_to_wait_are_late_and_the_service_is_shown_beside(context: &
         .collect();
     let [recorded_ms, uncorrected_ms] = means[..] else { panic!("{output:?}") };
     assert_eq!((output.requests(), uncorrected_ms), (79, 50.0), "{output:?}");
-    // 50 ms and 30 ms for each request before it, of 40 and 39 requests. A histogram of wrk2 has three digits.
+    // 50 ms, plus 30 ms for each earlier request, over 40 and 39 requests. A histogram of wrk2 has three digits.
     assert!((recorded_ms - 49_580.0 / 79.0).abs() < 0.1, "{recorded_ms}");
     let title = "Uncorrected Latency (measured without taking delayed starts into account)";
     assert!(output.stdout.contains(title), "{output:?}");
 }
 
-fn a_server_that_closes_between_requests_is_connected_to_again(context: &Context) {
+fn closes_between_requests_cause_reconnects(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("idle-close"));
     let program = context.onrush().words("-t1 -c2 -d1s -R20").word(url(&server, "/closenohdr"));
     let (output, document) = document(program, &scratch);
     assert_accounted(&document);
     assert!(output.requests() > 0 && number(&document, "/connections/opened") > 2.0, "{document}");
-    // In virtual time no request is ever sent just as the server closes.
+    // In virtual time, no request is ever sent just as the server closes.
     let closing = format!("{QUICK}close = true");
     let (output, document) = simulated_document(context.onrush().words("-t1 -c2 -d2s -R20"), &closing);
     let opened = number(&document, "/connections/opened");
     assert_eq!((output.requests(), output.line("Socket errors:"), opened), (40, None, 42.0), "{document}");
-    // People watch that number.
+    // People watch this number.
     assert_eq!(wrk2(context, "-t1 -c2 -d2 -R20", &closing).socket_errors("read"), 40);
 }
 
-fn a_low_rate_has_no_timeouts_and_ends_in_time(context: &Context) {
+fn low_rates_end_without_timeouts(context: &Context) {
     let output = wrk2(context, "-t1 -c10 -d3 -R2", QUICK);
     assert_eq!((output.requests(), output.line("  Socket errors:")), (6, None), "{output:?}");
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
 }
 
-/// A target that freezes for 2 s at 500 requests/s, over 20 connections. Of the 5,000 requests, the 1,000 that are due
-/// in the freeze wait for its end, and then leave 20 at a time, every millisecond: the j-th after about j/20 ms, 2 ms ·
-/// j nearer to the end than the first. So it has lasted 2 s - 1.95 ms · j. wrk2's 75th percentile is the 3,750th value,
-/// a millisecond; its 90th the 4,500th, j = 501: 1.02 s; its 99th the 4,950th, j = 51: 1.90 s. (A real wrk2 printed
-/// 1.55 ms, 1.01 s and 1.91 s.) Sent at twice the rate, the backlog would last for two seconds more.
-fn as_wrk2_the_backlog_of_a_freeze_leaves_at_once(context: &Context) {
+/// A target that freezes for 2 s at 500 requests/s, over 20 connections. Of the 5,000 requests, the 1,000 due in the
+/// freeze wait for its end, then leave 20 at a time, every millisecond: the j-th after about j/20 ms, due 2 ms · j
+/// later than the first. Its latency is thus 2 s - 1.95 ms · j. wrk2's 75th percentile is the 3,750th value, a
+/// millisecond; its 90th the 4,500th, j = 501: 1.02 s; its 99th the 4,950th, j = 51: 1.90 s. (A real wrk2 printed 1.55
+/// ms, 1.01 s and 1.91 s.) If sent at twice the rate, the backlog would last two more seconds.
+fn wrk2_backlogs_leave_at_once(context: &Context) {
     let output = wrk2(context, "-t1 -c20 -d10s -R500 -L", &format!("{QUICK}[[stall]]\nfrom_s = 4.0\nfor_s = 2.0"));
     assert_eq!(output.requests(), 5_000, "{output:?}");
     let [p75_us, p90_us, p99_us] = ["75.000%", "90.000%", "99.000%"].map(|it| percentile_us(&output.stdout, it));
@@ -151,22 +151,22 @@ pub fn percentile_us(text: &str, percent: &str) -> f64 {
     number.parse::<f64>().expect("a number") * scale
 }
 
-fn a_freeze_is_in_the_latency_of_what_was_due_meanwhile(context: &Context) {
-    // Every 5 ms a request is due. From 1.0 to 1.4 s there are no responses: five connections wait 380 to 400 ms for
-    // theirs. The next 76 requests wait for a connection; then five can leave every millisecond, and two more are late
-    // until that is made up for.
+fn freezes_extend_latency_of_due_requests(context: &Context) {
+    // A request is due every 5 ms. From 1.0 to 1.4 s there are no responses: five connections wait 380 to 400 ms. The
+    // next 76 requests wait for a connection; then five can leave every millisecond, and two more are late until the
+    // backlog is gone.
     let freeze = format!("{QUICK}[[stall]]\nfrom_s = 1.0\nfor_s = 0.4");
     let (_, document) = simulated_document(context.onrush().words("-t1 -c5 -d2s -R200"), &freeze);
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
     assert_eq!(of("/requests/late"), 78.0, "{}", document["requests"]);
     let [scheduled, service] = ["scheduled", "service"].map(|view| of(&format!("/latency/{view}/mean_us")));
-    // In all: 1,950 ms of the five, 14,883 ms of the 78, and a millisecond of each other one.
+    // In total: 1,950 ms for the five, 14,883 ms for the 78, and a millisecond for each other one.
     assert_eq!((scheduled, service), (17_150_000.0 / 400.0, 2_345_000.0 / 400.0));
     assert_eq!(of("/latency/service/max_us"), 400_000.0);
 }
 
-fn every_request_that_was_due_is_accounted_for(context: &Context) {
+fn due_requests_are_accounted_for(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("accounts"));
     let slow = url(&server, "/delay/20");
     for words in
@@ -180,31 +180,31 @@ fn every_request_that_was_due_is_accounted_for(context: &Context) {
     }
 }
 
-fn stages_follow_one_another(context: &Context) {
+fn stages_run_in_order(context: &Context) {
     let words = "-t2 -c4 --stages 1s:100,1s:100..300,1s:0";
     let (output, document) = simulated_document(context.onrush().words(words), QUICK);
     assert_accounted(&document);
     let rows = document["timeline"].as_array().unwrap();
     let started: Vec<f64> = rows.iter().map(|row| number(row, "/started")).collect();
-    // A request due when a second ends is sent in that second.
+    // A request due at the end of a second is sent in that second.
     assert_eq!((number(&document, "/requests/due"), &started[..]), (300.0, &[101.0, 199.0, 0.0][..]));
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
     let stages = document["stages"].as_array().unwrap();
     let of = |pointer| stages.iter().map(|stage| number(stage, pointer)).collect::<Vec<f64>>();
     assert_eq!(of("/asked_per_s"), [100.0, 200.0, 0.0]);
     assert_eq!((of("/start_s"), of("/started")), (vec![0.0, 1.0, 2.0], started));
-    // The stages have the latencies that the run has.
+    // The stages have the latencies of the run.
     assert_eq!(of("/latency/count").iter().sum::<f64>(), number(&document, "/latency/scheduled/count"));
 }
 
-fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {
+fn slice_requests_leave_together(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("slices"));
     let program = context.onrush().words("-t1 -c60 -n250 -R500 --send-slice 100ms").word(url(&server, "/"));
     let (output, document) = document(program, &scratch);
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
     assert_eq!(of("/plan/schedule/send_slice_s"), 0.1);
-    // Every 2 ms one is due: half a slice each, and more on a busy machine.
+    // A request is due every 2 ms: half a slice of delay each, and more on a busy machine.
     assert_eq!((of("/requests/due"), of("/requests/unsent")), (250.0, 0.0), "{}", document["requests"]);
     assert!(of("/open_loop/lateness/mean_us") >= 49_000.0, "{}", document["open_loop"]["lateness"]["mean_us"]);
     let waits = of("/threads/0/waits/count");
@@ -212,7 +212,7 @@ fn requests_of_a_slice_leave_together_at_its_end(context: &Context) {
     assert!(output.stderr.contains("sends were grouped into slices of 100ms (--send-slice)"), "{output:?}");
 }
 
-fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {
+fn dying_servers_lose_no_request(context: &Context) {
     let (server, scratch) = (Python::start("afterwards(listen(64), 0.2, lambda: os._exit(1))"), Scratch::new("dies"));
     let (output, document) = document(context.onrush().words("-t1 -c3 -d1s -R200").word(server.url()), &scratch);
     assert_accounted(&document);
@@ -222,9 +222,9 @@ fn a_server_that_dies_loses_no_request_from_the_account(context: &Context) {
     assert!(output.stderr.contains("still unsent at the end"), "{output:?}");
 }
 
-fn connections_are_opened_while_due_requests_wait(context: &Context) {
+fn connections_open_while_requests_wait(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("max-inflight"));
-    // A request is in flight for at least 50 ms: ten connections are needed, or more.
+    // A request is in flight for at least 50 ms: at least ten connections are needed.
     let program = context.onrush().words("-t2 -c2 -d500ms -R200 --max-inflight 100").word(url(&server, "/delay/50"));
     let (_, document) = document(program, &scratch);
     assert_accounted(&document);
@@ -234,17 +234,17 @@ fn connections_are_opened_while_due_requests_wait(context: &Context) {
     assert_eq!(of("/connections/established"), of("/connections/opened"), "they stay open");
 }
 
-fn a_note_says_how_many_connections_a_rate_takes(context: &Context) {
+fn notes_estimate_connections_for_rates(context: &Context) {
     // A request is in flight for a tenth of a second: thirty connections are needed.
     let slow = "connect_us = 0.0\nlatency_us = 100000.0";
     let (output, few) = simulated_document(context.onrush().words("-t1 -c4 -d2s -R300"), slow);
     assert!(output.stderr.contains(" were still unsent at the end; about "), "{output:?}");
     assert!(output.verdict.contains("with all 4 connections in use"), "{output:?}");
     assert_eq!(["established", "asked"].map(|name| number(&few, &format!("/connections/{name}"))), [4.0; 2]);
-    // Of 600, each connection sent one every tenth of a second, and the first another one just at the end.
+    // Of 600 requests, each connection sent one every tenth of a second, and the first one another just at the end.
     assert_eq!(number(&few, "/requests/unsent"), 519.0, "{}", few["requests"]);
     let needed = output.stderr.split("use -c ").nth(1).and_then(|rest| rest.lines().next());
-    // 30 busy on average, and twice the root of that.
+    // 30 busy on average, plus twice the square root.
     assert_eq!(needed, Some("41"), "{output:?}");
     let (output, enough) = simulated_document(context.onrush().words("-t1 -c41 -d2s -R300"), slow);
     assert_accounted(&enough);
@@ -252,7 +252,7 @@ fn a_note_says_how_many_connections_a_rate_takes(context: &Context) {
     assert_eq!(number(&enough, "/requests/late"), 0.0, "{}", enough["requests"]);
 }
 
-fn the_option_that_a_verdict_advises_helps(context: &Context) {
+fn advised_options_help(context: &Context) {
     let slow = "connect_us = 0.0\nlatency_us = 50000.0";
     for (few, more, advised) in [
         ("-c8 -d2s", "-c80 -d2s", "-c"),
@@ -262,14 +262,14 @@ fn the_option_that_a_verdict_advises_helps(context: &Context) {
         let run = |words| simulated_document(context.onrush().words("-t1 -R1000").words(words), slow);
         let (output, document) = run(few);
         assert!(output.verdict.contains(&format!("allow more ({advised})")), "{few}: {output:?}");
-        // Of 2,000, each connection has 20 in a second.
+        // Of 2,000, each connection sends 20 per second.
         assert!(number(&document, "/requests/completed") <= 320.0, "{few}: {output:?}");
         let (output, document) = run(more);
         assert!(number(&document, "/requests/completed") >= 1_900.0, "{more}: {output:?}");
     }
 }
 
-fn streams_are_advised_where_the_server_allows_more(context: &Context) {
+fn streams_are_advised_where_allowed(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("streams"));
     let run = |streams| {
         let words = format!("-t1 -c2 -d1s -R1000 --http2 --streams {streams}");
@@ -283,7 +283,7 @@ fn streams_are_advised_where_the_server_allows_more(context: &Context) {
     assert!(few <= 160.0 && more > few, "{more} after {few}");
 }
 
-fn stages_of_connections_open_and_close_them(context: &Context) {
+fn connection_stages_open_and_close_connections(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("levels"));
     let program = context.onrush().words("-t2 --stages c=200ms:3,300ms:10,200ms:10..0").word(url(&server, "/delay/20"));
     let (output, document) = document(program, &scratch);
@@ -293,27 +293,27 @@ fn stages_of_connections_open_and_close_them(context: &Context) {
     assert_eq!((output.requests() > 0, output.line("Socket errors:")), (true, None), "{output:?}");
 }
 
-fn stages_of_connections_take_the_time_they_say(context: &Context) {
+fn connection_stages_take_their_time(context: &Context) {
     let stages = "-t2 --stages c=1s:3,1s:10,1s:10..0";
     let (output, document) =
         simulated_document(context.onrush().words(stages), "connect_us = 0.0\nlatency_us = 20000.0");
     let rows = document["timeline"].as_array().unwrap();
     let completed: Vec<f64> = rows.iter().map(|row| number(row, "/completed")).collect();
-    // Each connection gets fifty responses a second. In the last one they leave after 50 ms, 150 ms and so on, when
-    // each has had the response that it waits for then: 3 + 8 + … + 48.
+    // Each connection gets fifty responses per second. In the last one, they leave after 50 ms, 150 ms and so on, each
+    // after the response then awaited: 3 + 8 + … + 48.
     assert_eq!(completed, [150.0, 500.0, 255.0]);
     let busy = number(&document, "/in_flight/busy_connections");
     assert!((busy - 6.0).abs() < 0.1, "3, 10 and 5: {busy}");
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
 }
 
-fn stages_of_connections_and_of_the_rate_go_together(context: &Context) {
+fn connection_and_rate_stages_combine(context: &Context) {
     let words = "-t2 --stages 1s:100,1s:200 --stages c=500ms:0,1500ms:20";
     let (_, document) = simulated_document(context.onrush().words(words), QUICK);
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
     assert_eq!(["/requests/due", "/requests/started", "/connections/established"].map(of), [300.0, 300.0, 20.0]);
-    // Without a connection nothing is sent in the first half second, in which fifty requests are due; the next one
+    // Without a connection, nothing is sent in the first half second, in which fifty requests are due; the next one
     // waits for them.
     assert_eq!((of("/requests/late"), of("/latency/scheduled/max_us")), (51.0, 501_000.0), "{}", document["requests"]);
 }

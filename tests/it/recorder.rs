@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// How many requests are kept; a run sends far more.
+/// Number of recorded requests; a run sends far more.
 const KEPT: usize = 50;
 
 /// Responds to every request with 12 bytes, or with the head alone to `HEAD`.
@@ -36,7 +36,7 @@ impl RecordingServer {
         Self { shared, address, acceptor: Some(acceptor) }
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -47,7 +47,7 @@ impl RecordingServer {
         requests.iter().map(|request| String::from_utf8_lossy(request).into_owned()).collect()
     }
 
-    /// The connections that were accepted.
+    /// Number of accepted connections.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -75,7 +75,7 @@ fn accept(listener: &TcpListener, shared: &Arc<RecorderLog>) {
 
 /// Serves a connection until the client ends it.
 fn answer(mut stream: TcpStream, shared: &RecorderLog) {
-    // Responses to several requests that arrive together must not wait for each other's acknowledgement.
+    // Responses to requests that arrive together must not wait for each other's acknowledgement.
     stream.set_nodelay(true).expect("a TCP socket has this option");
     let mut received = Vec::new();
     let mut buffer = [0; 4096];
@@ -96,7 +96,7 @@ fn answer(mut stream: TcpStream, shared: &RecorderLog) {
     }
 }
 
-/// The length of the first request, head and body; `None` if it is incomplete.
+/// Length of the first request, head and body; `None` if incomplete.
 fn request_length(received: &[u8]) -> Option<usize> {
     let head_length = received.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&received[..head_length]).to_lowercase();

@@ -1,26 +1,26 @@
-//! Reads the report as a user's script does, and checks truths about every report.
+//! Parses the report like a user's script, and checks properties of every report.
 
 use crate::harness::ProgramOutput;
 
-/// The bytes of the embedded target's response to `/`.
+/// Length of the embedded target's response to `/`.
 pub const PLAIN_BYTES: u64 = 78;
 
 const TIMES_US: &[(&str, f64)] = &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6)];
 const RATES: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6)];
 const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1024.0), ("MB", 1_048_576.0), ("GB", 1_073_741_824.0)];
 
-/// Lines that are only printed if there is something to say.
+/// Lines that appear only if needed.
 const CONDITIONAL: [&str; 3] = ["Latency Distribution", "Socket errors", "Non-2xx or 3xx responses"];
 
-/// The heading of the percentiles.
+/// Heading of the percentiles.
 const DISTRIBUTION: &str = "  Latency Distribution\n";
 
-/// The percentiles of a native report, in thousandths of a per cent.
+/// Percentiles of a native report, in thousandths of a per cent.
 const UNASKED: [u64; 5] = [50_000, 75_000, 90_000, 99_000, 99_900];
-/// Percentiles that `-L` asks for.
+/// Percentiles requested with `-L`.
 const ASKED: [u64; 8] = [50_000, 75_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999];
 
-/// The labels of percentiles that have ten requests beyond them, and of the maximum.
+/// Labels of percentiles with ten requests beyond, and of the maximum.
 fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
     let shown = thousandths.iter().filter(|percent| (100_000 - **percent) * requests >= 10 * 100_000);
     let label = |percent: &u64| format!("{:>7}%", *percent as f64 / 1e3);
@@ -30,7 +30,7 @@ fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
 /// A row of the table.
 #[derive(Debug)]
 pub struct TableRow {
-    /// The mean, in microseconds or requests per second, like the next two.
+    /// Mean, in microseconds or requests per second, like the next two.
     pub mean: f64,
     /// The standard deviation.
     pub stdev: f64,
@@ -44,7 +44,7 @@ impl ProgramOutput {
         self.row("Latency ", TIMES_US)
     }
 
-    /// The row of rates of single threads.
+    /// Row of the rates of single threads.
     pub fn thread_rate(&self) -> TableRow {
         self.row("Req/Sec ", RATES)
     }
@@ -56,7 +56,7 @@ impl ProgramOutput {
         TableRow { mean: scaled(mean, units), stdev: scaled(stdev, units), max: scaled(max, units) }
     }
 
-    /// How long the run was, as printed.
+    /// Duration of the run, as printed.
     pub fn elapsed(&self) -> &str {
         let rest = self.stdout.split(" requests in ").nth(1).expect("the totals are there");
         rest.split(',').next().unwrap_or_default()
@@ -73,8 +73,7 @@ impl ProgramOutput {
         line.split_whitespace().last().and_then(|number| number.parse().ok()).expect("a number of requests")
     }
 
-    /// Checks that each request brought this many bytes. The printed number is rounded, and the end of a run can cut
-    /// off two responses.
+    /// Checks the bytes per request. The printed number is rounded, and the end of a run can cut two responses.
     pub fn assert_bytes_per_request(&self, bytes: u64) {
         let text = self.stdout.split(" read\n").next().and_then(|before| before.split_whitespace().last());
         let text = text.expect("the report says how much was read");
@@ -111,7 +110,7 @@ impl ProgramOutput {
         self.assert_percentiles_are(&natively(&ASKED, self.requests()));
     }
 
-    /// Checks the block of percentiles: these lines between the table and the totals, none less than the one before.
+    /// Checks the block of percentiles: these ascending lines between the table and the totals.
     fn assert_percentiles_are(&self, labels: &[String]) {
         self.assert_standard();
         let lines: Vec<&str> = self.stdout.lines().skip_while(|line| !line.starts_with("    Req/Sec")).collect();
@@ -126,7 +125,7 @@ impl ProgramOutput {
         assert!(lines[2 + labels.len()].contains(" requests in "), "{}", self.stdout);
     }
 
-    /// Checks the line of statuses: every response is counted in it, and the rates follow.
+    /// Checks the line of statuses: every response is counted there, and the rates follow.
     pub fn assert_all_counted_as_errors(&self) {
         let expected = format!("  Non-2xx or 3xx responses: {}\n", self.requests());
         assert!(self.requests() > 0 && self.stdout.contains(&expected), "no {expected:?} in\n{}", self.stdout);

@@ -1,4 +1,4 @@
-//! The log of requests (`--request-log`), read as Python reads it.
+//! The request log (`--request-log`), parsed by Python.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::harness::{Context, Scratch, cases, target, url};
 
 cases! {
-    every_request_has_its_line needs "python3";
-    large_bodies_are_counted_although_they_are_discarded needs "python3";
-    a_sample_says_that_it_is_one needs "python3";
-    a_log_that_takes_no_more_ends_and_the_run_goes_on (Once);
-    the_first_responses_of_each_status_and_failed_check_are_kept;
+    every_request_has_a_line needs "python3";
+    discarded_bodies_are_counted needs "python3";
+    samples_are_marked needs "python3";
+    full_logs_end_without_the_run (Once);
+    first_responses_per_status_are_kept;
 }
 
-/// Adds up the columns, with decimals instead of floating-point numbers.
+/// Adds up the columns, in decimals instead of floating-point numbers.
 const READER: &str = "
 import collections, csv, decimal, json, sys
 rows = list(csv.DictReader(open(sys.argv[1], newline='')))
@@ -44,7 +44,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&output.stdout).expect("it prints JSON")
 }
 
-fn every_request_has_its_line(context: &Context) {
+fn every_request_has_a_line(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("log"));
     let list = scratch.file("urls.txt", "/bytes/10 name=small\n/status/503 name=-broken\n/delay/3\n/bytes/5000\n");
     for words in ["-t2 -c8 -n800", "-t1 -c2 -n400 -R 2k --http2 --streams 3"] {
@@ -65,7 +65,7 @@ fn every_request_has_its_line(context: &Context) {
     }
 }
 
-fn large_bodies_are_counted_although_they_are_discarded(context: &Context) {
+fn discarded_bodies_are_counted(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("log"));
     for words in ["-t1 -c2 -n20", "-t1 -c1 -n20 --http2"] {
         let log = scratch.path().join("log.csv");
@@ -77,7 +77,7 @@ fn large_bodies_are_counted_although_they_are_discarded(context: &Context) {
     }
 }
 
-fn a_sample_says_that_it_is_one(context: &Context) {
+fn samples_are_marked(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("log"));
     let [log, result] = ["log.csv", "result.json"].map(|name| scratch.path().join(name));
     let words = "-t2 -c4 -n1000 --log-sample 1/50";
@@ -88,7 +88,7 @@ fn a_sample_says_that_it_is_one(context: &Context) {
     assert_eq!(result["request_log"], json!({ "one_of": 50, "lines": 20, "lost": 0 }));
 }
 
-fn a_log_that_takes_no_more_ends_and_the_run_goes_on(context: &Context) {
+fn full_logs_end_without_the_run(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("log"));
     let run =
         |path: &Path| context.onrush().words("-n1000 --request-log").word(path).word(url(&server, "/")).run_plain();
@@ -96,13 +96,13 @@ fn a_log_that_takes_no_more_ends_and_the_run_goes_on(context: &Context) {
     assert_eq!((output.code, output.requests()), (1, 1000), "{output:?}");
     let expected = "onrush: --request-log \"/dev/full\": the disk is full; free some space, or choose another";
     assert!(output.stderr.contains(expected), "{output:?}");
-    // Nothing is sent if there is no place for it.
+    // Nothing is sent if the log cannot be created.
     let output = run(&scratch.path().join("no/log.csv"));
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
     assert!(output.stderr.contains("--request-log") && output.stderr.contains("there is no directory"), "{output:?}");
 }
 
-fn the_first_responses_of_each_status_and_failed_check_are_kept(context: &Context) {
+fn first_responses_per_status_are_kept(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("samples"));
     let list = scratch.file("urls.txt", "/bytes/10\n/status/503\n/bytes/100000\n/chunked/20\n");
     for words in ["-t2 -c4 -n200", "-t1 -c2 -n200 --http2 --streams 3"] {

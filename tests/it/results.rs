@@ -1,4 +1,4 @@
-//! Result files: their contents, other programs as readers, and files that cannot be written.
+//! Result files: contents, other programs as readers, and unwritable files.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -21,25 +21,25 @@ use crate::simulation::simulate;
 use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
-    every_file_says_what_the_report_says;
-    the_rows_of_every_file_are_the_whole_run (Once);
-    a_thread_that_busy_polls_is_busy_only_while_it_works;
-    bytes_sent_are_those_that_the_kernel_took;
-    every_document_follows_the_schema (Once);
-    the_document_has_exactly_the_keys_that_apply (Once);
-    jq_reads_the_document (Once) needs "jq";
-    another_implementation_decodes_the_histogram_to_the_same_counts (Once) needs "python3 -m hdrh.histogram";
-    standard_output_can_be_the_document_alone (Once);
-    a_path_that_cannot_be_written_ends_the_program_before_the_test (Once);
-    a_full_disk_is_named_and_the_report_is_there (Once);
-    a_disk_without_room_keeps_what_was_there (Once) needs "unshare -rm true";
-    nothing_half_written_is_left_behind (Once);
-    lines_are_written_while_the_test_runs (Once);
+    files_agree_with_the_report;
+    file_rows_cover_the_whole_run (Once);
+    busy_polling_is_not_busy_time;
+    sent_bytes_are_those_accepted_by_kernel;
+    documents_follow_the_schema (Once);
+    documents_have_exactly_applicable_keys (Once);
+    jq_reads_documents (Once) needs "jq";
+    histograms_decode_in_other_implementations (Once) needs "python3 -m hdrh.histogram";
+    standard_output_can_be_only_the_document (Once);
+    unwritable_paths_end_before_the_run (Once);
+    full_disks_are_named_beside_reports (Once);
+    full_disks_keep_previous_files (Once) needs "unshare -rm true";
+    no_partial_file_remains (Once);
+    lines_are_written_during_runs (Once);
     secrets_stay_out_of_every_file (Once);
-    a_long_run_has_at_most_1200_rows (Once);
+    long_runs_have_at_most_1200_rows (Once);
 }
 
-/// Runs a test with `-o` for each of these names and returns their contents.
+/// Runs a test with `-o` for each of these names, and returns the contents.
 pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str; N]) -> (ProgramOutput, [String; N]) {
     let paths = names.map(|name| scratch.path().join(name));
     let output = paths.iter().fold(program, |program, path| program.word("-o").word(path)).run();
@@ -47,7 +47,7 @@ pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str;
     (output, paths.map(|path| fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))))
 }
 
-/// Runs a test and returns its document.
+/// Runs a test, and returns its document.
 pub fn document(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Value) {
     let (output, [text]) = written(program, scratch, ["result.json"]);
     (output, serde_json::from_str(&text).expect("it is JSON"))
@@ -57,7 +57,7 @@ pub fn number(document: &Value, pointer: &str) -> f64 {
     document.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number {pointer} in {document}"))
 }
 
-fn every_file_says_what_the_report_says(context: &Context) {
+fn files_agree_with_the_report(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("results"));
     // More than a second, for two rows, unless a stall over the end takes the last one.
     let program = context.onrush().words("-c4 -t2 -d1100ms").word(url(&server, "/delay/2"));
@@ -87,8 +87,8 @@ fn every_file_says_what_the_report_says(context: &Context) {
     assert!(markdown.contains(&row), "{markdown}");
 }
 
-/// No matter how the run ends and how many threads it has: every request is in a row.
-fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
+/// Every request is in a row, for any end of the run and any number of threads.
+fn file_rows_cover_the_whole_run(context: &Context) {
     let scenario = "latency_us = 4000.0\njitter_us = 1000.0\nanswer = \"HTTP/1.1 404 Not Found\\r\\nContent-Length: 2\\r\\n\\r\\nno\"\n";
     let scratch = Scratch::new("rows");
     let stops = ["-d 1s", "-d 2s", "-d 1300ms", "-n 3000", "-d 1s --warmup 150ms"];
@@ -127,19 +127,19 @@ fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
     }
 }
 
-fn a_thread_that_busy_polls_is_busy_only_while_it_works(context: &Context) {
+fn busy_polling_is_not_busy_time(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("spinning"));
     let program = context.onrush().words("-c1 -t1 -d300ms --spin on").word(url(&server, "/"));
     let (_, document) = document(program, &scratch);
     let [cpu_s, busy_polled_s] =
         ["cpu_s", "busy_polled_s"].map(|name| number(&document, &format!("/threads/0/{name}")));
-    // No request takes less processor time than a microsecond, no matter how busy the machine is.
+    // Every request takes at least a microsecond of processor time, however busy the machine is.
     assert!(cpu_s > 1e-6 * number(&document, "/requests/completed"), "{document}");
     assert!(busy_polled_s > 0.0 && cpu_s + busy_polled_s < number(&document, "/duration_s"), "{document}");
 }
 
-/// A server that responds after reading part of a request, and then reads the rest.
-fn bytes_sent_are_those_that_the_kernel_took(context: &Context) {
+/// A server that responds after reading part of a request, then reads the rest.
+fn sent_bytes_are_those_accepted_by_kernel(context: &Context) {
     let received = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&received);
     let address = server(move |mut stream| {
@@ -153,7 +153,7 @@ fn bytes_sent_are_those_that_the_kernel_took(context: &Context) {
             }
             if !std::mem::replace(&mut is_answered, true) {
                 stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")?;
-                // No buffer of a socket takes the rest: it is not sent before the response is seen.
+                // No socket buffer takes the rest: it is not sent before the response arrives.
                 thread::sleep(Duration::from_millis(200));
             }
         }
@@ -168,7 +168,7 @@ fn bytes_sent_are_those_that_the_kernel_took(context: &Context) {
     assert!(sent < 3 * (16 << 20), "{sent}");
 }
 
-fn every_document_follows_the_schema(context: &Context) {
+fn documents_follow_the_schema(context: &Context) {
     let schema = include_str!("../../docs/result.schema.json");
     let validator = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).expect("a schema");
     let follows = |document: &Value, what: &str| {
@@ -204,7 +204,7 @@ fn every_document_follows_the_schema(context: &Context) {
 /// A script that sends two requests at once.
 const BATCHES: &str = "function init() local r = wrk.format() both = r .. r end function request() return both end";
 
-fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
+fn documents_have_exactly_applicable_keys(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("keys"));
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     let (_, native) = document(context.onrush().words("-n 10 -c 1").word(url(&server, "/")), &scratch);
@@ -221,14 +221,14 @@ fn the_document_has_exactly_the_keys_that_apply(context: &Context) {
     assert_eq!(keys(&native["errors"]), "connect read status timeout write");
     assert_eq!(keys(&native["phases"]), "connect ttfb ttlb");
     assert_eq!(keys(&native["latency"]), "service wrk_mean_us");
-    // The exact sums are there where they do not follow from the rounded figures.
+    // Exact sums are present where they do not follow from the rounded figures.
     let service = keys(&native["latency"]["service"]).replace(" squares_ns2", "").replace(" sum_ns", "");
     assert_eq!(service, "count hdr max_us mean_us min_us percentiles_us stdev_us");
     let (_, wrk) = document(context.called("wrk").words("-t1 -c1 -n10").word(url(&server, "/")), &scratch);
     assert_eq!(keys(&wrk["latency"]), "service wrk wrk_spacing_us");
 }
 
-fn jq_reads_the_document(context: &Context) {
+fn jq_reads_documents(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("jq"));
     let (output, _) = document(context.onrush().words("-n 500 -c 5").word(url(&server, "/")), &scratch);
     let sum = ".requests.completed, ([.timeline[].completed] | add), ([.timeline[].latency_bins[][1]] | add)";
@@ -237,7 +237,7 @@ fn jq_reads_the_document(context: &Context) {
     assert_eq!(String::from_utf8_lossy(&jq.stdout), expected, "{}", String::from_utf8_lossy(&jq.stderr));
 }
 
-/// Reads documents with PyPI's hdrhistogram: the count, the sum over all bins, minimum and maximum, percentiles.
+/// Reads documents with PyPI's hdrhistogram: count, sum over all bins, minimum, maximum and percentiles.
 const DECODE: &str = "
 import json, sys
 from hdrh.histogram import HdrHistogram
@@ -255,7 +255,7 @@ for view in (document['latency']['service'], document['phases']['ttfb'], documen
 print(document['latency']['service']['count'])
 ";
 
-fn another_implementation_decodes_the_histogram_to_the_same_counts(context: &Context) {
+fn histograms_decode_in_other_implementations(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("hdr"));
     let (output, _) = document(context.onrush().words("-n 2k -c 5").word(url(&server, "/")), &scratch);
     let path = scratch.path().join("result.json");
@@ -264,7 +264,7 @@ fn another_implementation_decodes_the_histogram_to_the_same_counts(context: &Con
     assert_eq!(printed.trim(), output.requests().to_string(), "{}", String::from_utf8_lossy(&decoded.stderr));
 }
 
-fn standard_output_can_be_the_document_alone(context: &Context) {
+fn standard_output_can_be_only_the_document(context: &Context) {
     let server = target();
     let output = context.onrush().words("--format json -n 50 -c 5").word(url(&server, "/")).run();
     let document: Value = serde_json::from_str(&output.stdout).expect("it is JSON");
@@ -272,7 +272,7 @@ fn standard_output_can_be_the_document_alone(context: &Context) {
     assert!(document["phases"]["ttfb"]["count"] == 50);
 }
 
-fn a_path_that_cannot_be_written_ends_the_program_before_the_test(context: &Context) {
+fn unwritable_paths_end_before_the_run(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("paths"));
     fs::create_dir(scratch.path().join("directory.json")).unwrap();
     for (name, words) in [
@@ -292,7 +292,7 @@ fn a_path_that_cannot_be_written_ends_the_program_before_the_test(context: &Cont
     }
 }
 
-fn a_full_disk_is_named_and_the_report_is_there(context: &Context) {
+fn full_disks_are_named_beside_reports(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("full"));
     for name in ["full.json", "full.csv", "full.ndjson"] {
         let path = scratch.path().join(name);
@@ -308,8 +308,8 @@ fn a_full_disk_is_named_and_the_report_is_there(context: &Context) {
     }
 }
 
-/// On a disk of 4 KiB that only this program sees.
-fn a_disk_without_room_keeps_what_was_there(context: &Context) {
+/// On a disk of 4 KiB that is visible only to this program.
+fn full_disks_keep_previous_files(context: &Context) {
     const SCRIPT: &str = "mount -t tmpfs -o size=4k none disk && echo old >disk/old.json && \
                           $0 \"$@\" -n 20 -c 1 -o disk/old.json -o good.json; echo code $?; ls -A disk; cat disk/old.json";
     let (server, scratch) = (target(), Scratch::new("disk"));
@@ -325,7 +325,7 @@ fn a_disk_without_room_keeps_what_was_there(context: &Context) {
     assert!(fs::read_to_string(scratch.path().join("good.json")).unwrap().ends_with("}\n"), "the others are written");
 }
 
-fn nothing_half_written_is_left_behind(context: &Context) {
+fn no_partial_file_remains(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("half"));
     let names = |path: &Path| {
         let mut names: Vec<String> =
@@ -334,9 +334,9 @@ fn nothing_half_written_is_left_behind(context: &Context) {
         names
     };
     let old = scratch.file("old.json", "untouched");
-    // It never ends by itself.
+    // The run never ends by itself.
     let words = format!("-c2 -d 20s -o {}", old.display());
-    // Killed in the middle of the run, so that nothing is written.
+    // Killed during the run: nothing is written.
     let mut child = context.onrush().words(&words).word(url(&server, "/delay/5")).spawn();
     wait_for_load(&server);
     child.kill().unwrap();
@@ -349,14 +349,14 @@ fn nothing_half_written_is_left_behind(context: &Context) {
         (names(scratch.path()), fs::read_to_string(&old).unwrap()),
         (vec!["old.json".to_owned()], "untouched".into())
     );
-    // When it is written, it is replaced as a whole.
+    // The file is replaced as a whole.
     let output = context.onrush().words("-n 5 -o").word(&old).word(url(&server, "/")).run();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(names(scratch.path()), ["old.json"]);
     assert!(fs::read_to_string(&old).unwrap().starts_with("{\n"));
 }
 
-fn lines_are_written_while_the_test_runs(context: &Context) {
+fn lines_are_written_during_runs(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("lines"));
     let path = scratch.path().join("r.ndjson");
     // Until a signal ends it.
@@ -405,7 +405,7 @@ fn secrets_stay_out_of_every_file(context: &Context) {
     assert!(names.iter().all(|name| !read(name).contains("HIDE")));
 }
 
-/// A server that redirects with a secret, and whose every third response is not HTTP and has one too.
+/// A server that redirects with a secret. Every third response is not HTTP, and contains a secret, too.
 fn indiscreet() -> SocketAddr {
     let answers = AtomicU32::new(0);
     server(move |mut stream| {
@@ -421,7 +421,7 @@ fn indiscreet() -> SocketAddr {
     })
 }
 
-fn a_long_run_has_at_most_1200_rows(context: &Context) {
+fn long_runs_have_at_most_1200_rows(context: &Context) {
     let scratch = Scratch::new("hours");
     let scenario = scratch.file("slow.toml", "latency_us = 1000000.0\n");
     let path = scratch.path().join("r.json");

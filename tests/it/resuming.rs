@@ -1,4 +1,4 @@
-//! Experiments that end early and go on: signals, folders that belong to one process, and changes and damage meanwhile.
+//! Experiments that end early and resume: signals, folders that belong to one process, later changes and damage.
 
 use std::fs;
 use std::path::Path;
@@ -13,18 +13,18 @@ use crate::harness::{Context, cases, counts, finish, signal, target, url, wait_u
 use crate::lab::{Lab, two_points};
 
 cases! {
-    an_interrupted_experiment_goes_on_where_it_was (Once);
-    a_second_signal_quits (Once);
-    what_has_changed_meanwhile_is_refused (Once);
-    what_was_redacted_is_needed_to_go_on (Once);
-    a_folder_belongs_to_one_at_a_time (Once);
-    a_damaged_result_is_set_aside_and_its_run_repeated (Once);
-    nothing_is_written_to_another_folder_in_the_place_of_the_opened_one (Once);
-    a_file_that_is_never_read_to_its_end_is_left_by_one_signal (Once);
-    a_result_that_never_ends_is_left_by_one_signal (Once) needs "/proc/kmsg";
+    interrupted_experiments_resume (Once);
+    second_signals_quit (Once);
+    later_changes_are_refused (Once);
+    resuming_needs_redacted_values (Once);
+    folders_belong_to_one_process (Once);
+    damaged_results_are_repeated (Once);
+    replaced_folders_are_never_written (Once);
+    signals_end_endless_attachments (Once);
+    signals_end_endless_results (Once) needs "/proc/kmsg";
 }
 
-/// Starts an experiment and waits until its first run has ended.
+/// Starts an experiment, and waits for the end of its first run.
 fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
     let text = two_points(server, "").replace("requests = 50", "duration = \"1s\"").replace("rounds = 1", "rounds = 2");
     let file = lab.file(context, &text);
@@ -33,7 +33,7 @@ fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
     child
 }
 
-fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
+fn interrupted_experiments_resume(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let child = begun(&lab, context, &url(&server, "/delay/2"));
     let before = counts(server.address()).requests;
@@ -59,7 +59,7 @@ fn an_interrupted_experiment_goes_on_where_it_was(context: &Context) {
     assert!(!again.stderr.contains("\n["), "{again:?}");
 }
 
-fn a_second_signal_quits(context: &Context) {
+fn second_signals_quit(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let rest = "[hooks]\nbefore_run = 'trap \"\" INT; touch begun; sleep 30'\nafter_run = 'touch after; sleep 30'\n";
     let text = two_points(&url(&server, "/"), rest);
@@ -73,7 +73,7 @@ fn a_second_signal_quits(context: &Context) {
     assert!(output.took < Duration::from_secs(10), "{output:?}");
 }
 
-fn what_has_changed_meanwhile_is_refused(context: &Context) {
+fn later_changes_are_refused(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
     let file = lab.file(context, &text);
@@ -98,7 +98,7 @@ fn what_has_changed_meanwhile_is_refused(context: &Context) {
     assert!(other.code == 1 && other.stderr.contains("plan.toml cannot be read"), "{other:?}");
 }
 
-fn what_was_redacted_is_needed_to_go_on(context: &Context) {
+fn resuming_needs_redacted_values(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
     let file = lab.file(context, &text.replace("threads = 1", "threads = 1\nheader = \"Cookie: hush\""));
@@ -113,7 +113,7 @@ fn what_was_redacted_is_needed_to_go_on(context: &Context) {
     assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
 }
 
-fn a_folder_belongs_to_one_at_a_time(context: &Context) {
+fn folders_belong_to_one_process(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let child = begun(&lab, context, &url(&server, "/delay/2"));
     let refused = lab.onrush(context, "lab --resume folder").run_plain();
@@ -124,7 +124,7 @@ fn a_folder_belongs_to_one_at_a_time(context: &Context) {
     assert!(refused.code == 1 && refused.stderr.contains("folder already exists"), "{refused:?}");
 }
 
-fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
+fn damaged_results_are_repeated(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let file = lab.file(context, &two_points(&url(&server, "/"), ""));
     let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
@@ -148,13 +148,13 @@ fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
     }
     let table = lab.onrush(context, "table --format csv folder").run_plain();
     assert_eq!((table.stdout.lines().count(), table.stderr.as_str()), (3, ""), "{table:?}");
-    // A pipe that nobody writes to is not waited for.
+    // A pipe without a writer does not block.
     fs::remove_file(lab.path(name)).unwrap();
     assert!(Command::new("mkfifo").arg(lab.path(name)).status().unwrap().success());
     let output = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
     assert!(lab.path(name).is_file(), "{output:?}");
-    // Nor is one in place of the plan, by the command and by the opener of the folder.
+    // Neither does a pipe in place of the plan, for the command and for the opener of the folder.
     fs::remove_file(lab.path("plan.toml")).unwrap();
     assert!(Command::new("mkfifo").arg(lab.path("plan.toml")).status().unwrap().success());
     for given in ["", "x.toml "] {
@@ -164,7 +164,7 @@ fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
     }
 }
 
-fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: &Context) {
+fn replaced_folders_are_never_written(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let rest = "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ] || { mv folder elsewhere; mkdir folder; }'\n";
     let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 1\norder = \"sequential\"");
@@ -175,14 +175,14 @@ fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: 
     assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
 }
 
-/// A signal is enough for a file to be attached that waits for more, too, as some in `/proc` do.
-fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context) {
+/// One signal ends the attachment of a file that blocks at its end, like some in `/proc`.
+fn signals_end_endless_attachments(context: &Context) {
     let lab = Lab::new();
     let pipe = lab.scratch.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let text = two_points("http://127.0.0.1:1/", "").replace("threads = 1", "threads = 1\nscript = \"pipe\"");
     let child = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).spawn();
-    // This returns when the other side is opened for reading. It stays open, so that there is no end.
+    // Returns when the other side is opened for reading. It stays open, so there is no end.
     let writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     signal(&child, Signal::INT);
     let output = finish(child);
@@ -192,8 +192,8 @@ fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context)
 }
 
 /// As a result, and as any other file of tables.
-fn a_result_that_never_ends_is_left_by_one_signal(context: &Context) {
-    // It waits for the kernel to say something more; only root may read it.
+fn signals_end_endless_results(context: &Context) {
+    // The file blocks until the kernel logs another message; only root may read it.
     let endless = Path::new("/proc/kmsg");
     let (server, lab) = (target(), Lab::new());
     let file = lab.file(context, &two_points(&url(&server, "/"), ""));

@@ -13,11 +13,11 @@ use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_
 use crate::results::document;
 
 cases! {
-    ss_says_the_same_of_each_connection needs "ss -V";
-    filters_select_what_ss_selects (Once, Alone) needs "ss -V";
-    samples_of_a_warm_up_come_before_zero_and_are_in_no_summary;
-    a_run_that_is_interrupted_keeps_its_samples;
-    a_file_that_takes_no_more_is_named (Once);
+    samples_agree_with_ss needs "ss -V";
+    filters_select_like_ss (Once, Alone) needs "ss -V";
+    warm_up_samples_are_in_no_summary;
+    interrupted_runs_keep_their_samples;
+    full_sample_files_are_named (Once);
 }
 
 /// The lines of a file of samples.
@@ -30,7 +30,7 @@ fn lines(path: &Path) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// Output of `ss` with these arguments, a line for each socket.
+/// Output of `ss` with these arguments, one line per socket.
 fn ss(words: &str) -> Vec<String> {
     let output = Command::new("ss").args(words.split_whitespace()).output().expect("ss runs");
     assert!(output.status.success(), "ss {words}: {}", String::from_utf8_lossy(&output.stderr));
@@ -50,13 +50,13 @@ fn memory<'a>(line: &'a str, name: &str) -> Option<&'a str> {
         .find_map(|word| word.strip_prefix(name).filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())))
 }
 
-fn ss_says_the_same_of_each_connection(context: &Context) {
+fn samples_agree_with_ss(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("samples.ndjson");
     let onrush = context.onrush().words("-t1 -c3 -R30 -d60s --io").word(context.backend);
     let child = onrush.word("--sockets-output").word(&path).word(url(&server, "/")).spawn();
     wait_until(|| lines(&path) >= 3);
-    // Two lines for each socket, or one with a tab in it.
+    // Two lines per socket, or one with a tab.
     let said_by_ss = ss(&format!("-HtinemO state established dport = :{}", server.address().port()));
     signal(&child, Signal::INT);
     assert_eq!(finish(child).code, 0);
@@ -90,9 +90,9 @@ fn ss_says_the_same_of_each_connection(context: &Context) {
     assert_eq!((samples.len() % 3, compared.len()), (0, 3));
 }
 
-// Later cases compare with sockets of the whole machine: other tests must not open and close any meanwhile.
+// Later cases compare with sockets of the whole machine: other tests must not open or close any meanwhile.
 
-/// Sockets in many states, two of which have one port at different ends.
+/// Sockets in many states, two of which have the same port at different ends.
 struct TestSockets {
     kept: Vec<TcpStream>,
     listeners: Vec<TcpListener>,
@@ -115,8 +115,7 @@ impl TestSockets {
         sockets
     }
 
-    /// Two established connections, one that the server has closed, one that both have closed, and one that was not
-    /// accepted.
+    /// Two established connections, one closed by the server, one closed by both, and one not accepted.
     fn connect(&mut self, address: SocketAddr, listener: &TcpListener) {
         let connect = || {
             let client = TcpStream::connect(address).expect("the listener is there");
@@ -141,7 +140,7 @@ impl TestSockets {
     }
 }
 
-/// The sockets that `ss` selects, by their ends; a single state is not printed.
+/// The sockets selected by `ss`, by their ends; a single state is not printed.
 fn selected_by_ss(filter: &str) -> BTreeSet<(String, String)> {
     let number = |end: &str| end.replace(":*", ":0").replace("*:", "[::]:");
     let ends = |line: &String| {
@@ -152,7 +151,7 @@ fn selected_by_ss(filter: &str) -> BTreeSet<(String, String)> {
     ss(&format!("-Htn {filter}")).iter().map(ends).collect()
 }
 
-fn filters_select_what_ss_selects(context: &Context) {
+fn filters_select_like_ss(context: &Context) {
     let (server, scratch, sockets) = (target(), Scratch::new("watching"), TestSockets::open());
     let [a, b, c, d] = sockets.ports()[..] else { panic!("there is no IPv6 here") };
     let client = sockets.kept[0].local_addr().expect("it has one").port();
@@ -186,7 +185,7 @@ fn filters_select_what_ss_selects(context: &Context) {
         for (filter, path) in filters.iter().zip(&paths) {
             let onrush = context.onrush().words("-t1 -c1 -R5 -d1s --sockets-output").word(path);
             let onrush = onrush.word(format!("--sockets={filter}")).word(url(&server, "/"));
-            // 23 runs at once may get no response in a second, but each takes its sample.
+            // 23 parallel runs may get no response in a second, but each takes its sample.
             scope.spawn(move || assert!([0, 5].contains(&onrush.run().code)));
         }
     });
@@ -201,7 +200,7 @@ fn filters_select_what_ss_selects(context: &Context) {
     assert!(found > filters.len() - 4, "only {found} of them select anything");
 }
 
-fn samples_of_a_warm_up_come_before_zero_and_are_in_no_summary(context: &Context) {
+fn warm_up_samples_are_in_no_summary(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     for program in context.both() {
         let path = scratch.path().join("samples.ndjson");
@@ -224,7 +223,7 @@ fn samples_of_a_warm_up_come_before_zero_and_are_in_no_summary(context: &Context
     }
 }
 
-fn a_run_that_is_interrupted_keeps_its_samples(context: &Context) {
+fn interrupted_runs_keep_their_samples(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("samples.ndjson");
     let onrush =
@@ -238,7 +237,7 @@ fn a_run_that_is_interrupted_keeps_its_samples(context: &Context) {
     assert!(kept >= 2 && kept.is_multiple_of(2), "{kept}");
 }
 
-fn a_file_that_takes_no_more_is_named(context: &Context) {
+fn full_sample_files_are_named(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("watching"));
     let path = scratch.path().join("full.ndjson");
     std::os::unix::fs::symlink("/dev/full", &path).expect("a link can be made");

@@ -1,4 +1,4 @@
-//! Modules that scripts load with `require`: their own, in C, and Debian's.
+//! Modules loaded by scripts with `require`: their own, in C, and Debian's.
 
 use std::fs;
 use std::process::Command;
@@ -7,13 +7,13 @@ use crate::harness::{Context, Scratch, cases, target, url};
 use crate::scripts::assert_ran;
 
 cases! {
-    a_c_module_uses_the_lua_of_the_program (Once) needs "gcc";
-    a_c_module_with_its_own_lua_is_refused (Once) needs "gcc";
-    a_script_named_like_a_module_is_not_that_module (Once);
-    modules_of_debian_are_found (Once) needs "dpkg -s lua-cjson lua-socket lua-lpeg";
+    c_modules_use_the_embedded_lua (Once) needs "gcc";
+    c_modules_with_own_lua_are_refused (Once) needs "gcc";
+    scripts_never_shadow_modules (Once);
+    debian_modules_are_found (Once) needs "dpkg -s lua-cjson lua-socket lua-lpeg";
 }
 
-fn a_c_module_uses_the_lua_of_the_program(context: &Context) {
+fn c_modules_use_the_embedded_lua(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("c-module"));
     let module = "
         struct lua_State;
@@ -36,7 +36,7 @@ fn a_c_module_uses_the_lua_of_the_program(context: &Context) {
     }
 }
 
-fn a_c_module_with_its_own_lua_is_refused(context: &Context) {
+fn c_modules_with_own_lua_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("own-lua"));
     let lua = "void lua_pushnumber(void *L, double n) { *(volatile int *)0 = 1; }";
     compiled(&scratch, lua, "liblua5.1.so.0", &["-Wl,-soname,liblua5.1.so.0"]);
@@ -66,7 +66,7 @@ fn compiled(scratch: &Scratch, text: &str, library: &str, words: &[&str]) {
     assert!(gcc.status().expect("it is installed").success(), "{text}");
 }
 
-fn modules_of_debian_are_found(context: &Context) {
+fn debian_modules_are_found(context: &Context) {
     let server = target();
     let script = r#"
         local cjson, socket, lpeg = require("cjson"), require("socket"), require("lpeg")
@@ -87,7 +87,7 @@ fn modules_of_debian_are_found(context: &Context) {
     }
 }
 
-fn a_script_named_like_a_module_is_not_that_module(context: &Context) {
+fn scripts_never_shadow_modules(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("named-like"));
     let folders = ["own", "others"].map(|name| scratch.path().join(name));
     folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());

@@ -1,4 +1,4 @@
-//! Lua scripts: their input, their decisions, and the examples that come with onrush.
+//! Lua scripts: their input, their decisions, and the examples of onrush.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,40 +13,40 @@ use crate::recorder::RecordingServer;
 use crate::simulation::simulate;
 
 cases! {
-    every_example_opens_with_its_purpose_and_is_run_by_a_test (Once);
-    the_post_example_sends_its_form (Once);
-    the_counter_example_makes_every_request_another_one;
-    the_auth_example_sends_the_token_it_was_given;
-    the_auth_example_ends_the_run_if_a_login_fails (Once);
-    one_of_a_batch_is_shown_as_such (Once);
-    the_pipeline_example_sends_three_requests_at_once;
-    the_delay_example_pauses_without_counting_it (Once);
-    the_addresses_example_sends_threads_to_addresses_that_accept;
-    the_report_example_adds_up_what_the_threads_counted (Once);
-    the_stop_example_ends_the_run;
-    the_json_example_prints_what_wrk_cmm_prints (Once);
-    the_csv_example_adds_a_line_to_its_file (Once);
-    the_paths_example_visits_each_path_by_its_weight (Once);
-    the_checks_example_fails_when_an_answer_is_wrong (Once);
-    arguments_are_what_stands_behind_the_url (Once);
-    what_a_script_sets_is_what_is_sent (Once);
-    every_phase_comes_in_its_order_and_in_its_state;
-    a_pipelined_batch_counts_and_is_timed_as_it_should;
-    a_pipelined_batch_is_timed_exactly_in_virtual_time (Once);
-    a_large_batch_takes_little_memory (Alone);
-    a_delay_is_no_part_of_the_latency (Once);
-    results_are_those_of_the_report (Once);
-    a_response_comes_with_its_headers_its_trailers_and_its_body;
-    a_response_comes_with_what_request_returned_for_it;
-    a_seed_repeats_what_is_drawn (Once);
-    what_is_printed_keeps_its_order (Once);
+    example_scripts_state_purpose_and_are_tested (Once);
+    post_example_sends_its_form (Once);
+    counter_example_varies_every_request;
+    auth_example_sends_its_token;
+    auth_example_ends_on_failed_login (Once);
+    batch_requests_are_marked_with_once (Once);
+    pipeline_example_sends_three_requests_together;
+    delay_example_excludes_pauses (Once);
+    addresses_example_uses_accepting_addresses;
+    report_example_adds_thread_counts (Once);
+    stop_example_ends_runs;
+    json_example_prints_like_wrk_cmm (Once);
+    csv_example_appends_a_line (Once);
+    paths_example_visits_paths_by_weight (Once);
+    checks_example_fails_on_wrong_responses (Once);
+    arguments_follow_the_url (Once);
+    script_settings_are_sent (Once);
+    phases_run_in_order_and_state;
+    pipelined_batches_are_counted_and_timed;
+    pipelined_batches_are_timed_exactly (Once);
+    large_batches_take_little_memory (Alone);
+    delays_are_not_part_of_latency (Once);
+    script_results_match_the_report (Once);
+    responses_have_headers_trailers_and_body;
+    responses_carry_their_requests_value;
+    seeds_repeat_random_numbers (Once);
+    printed_output_keeps_its_order (Once);
 }
 
 /// The examples; each has a test above.
 const EXAMPLES: [&str; 12] =
     ["addresses", "auth", "checks", "counter", "csv", "delay", "json", "paths", "pipeline", "post", "report", "stop"];
 
-fn every_example_opens_with_its_purpose_and_is_run_by_a_test(_: &Context) {
+fn example_scripts_state_purpose_and_are_tested(_: &Context) {
     let entries = fs::read_dir(example("post").with_file_name("")).expect("there are examples");
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     let expected = EXAMPLES.map(|name| format!("{name}.lua"));
@@ -60,7 +60,7 @@ fn every_example_opens_with_its_purpose_and_is_run_by_a_test(_: &Context) {
     }
 }
 
-fn the_post_example_sends_its_form(context: &Context) {
+fn post_example_sends_its_form(context: &Context) {
     for onrush in context.both() {
         let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t1 -c2 -n10").word(at(recorder.address(), "/form")).script(example("post")).run();
@@ -74,7 +74,7 @@ fn the_post_example_sends_its_form(context: &Context) {
     }
 }
 
-fn the_counter_example_makes_every_request_another_one(context: &Context) {
+fn counter_example_varies_every_request(context: &Context) {
     for onrush in context.both() {
         let recorder = RecordingServer::start("127.0.0.1");
         let onrush = onrush.words("-t2 -c2 -n20").word(at(recorder.address(), "/p")).script(example("counter"));
@@ -90,7 +90,7 @@ fn the_counter_example_makes_every_request_another_one(context: &Context) {
     }
 }
 
-fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
+fn auth_example_sends_its_token(context: &Context) {
     for onrush in context.both() {
         // Only with the token is the response 200 and not 401.
         let address = server(|stream| {
@@ -116,7 +116,7 @@ fn the_auth_example_sends_the_token_it_was_given(context: &Context) {
     }
 }
 
-fn the_auth_example_ends_the_run_if_a_login_fails(context: &Context) {
+fn auth_example_ends_on_failed_login(context: &Context) {
     let server = target();
     for onrush in context.both() {
         let output = onrush.words("-t1 -c3 -n100").word(url(&server, "/")).script(example("auth")).run();
@@ -125,7 +125,7 @@ fn the_auth_example_ends_the_run_if_a_login_fails(context: &Context) {
     }
 }
 
-fn one_of_a_batch_is_shown_as_such(context: &Context) {
+fn batch_requests_are_marked_with_once(context: &Context) {
     let server = target();
     let script = "function request() return wrk.format() .. wrk.format() .. wrk.format() end";
     let output = context.onrush().words("--once").lua(script).word(url(&server, "/")).run_plain();
@@ -133,7 +133,7 @@ fn one_of_a_batch_is_shown_as_such(context: &Context) {
     output.note("the first of 3 requests that the script sends at once");
 }
 
-fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {
+fn pipeline_example_sends_three_requests_together(context: &Context) {
     for onrush in context.both() {
         let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t1 -c1 -n12").word(at(recorder.address(), "/")).script(example("pipeline")).run();
@@ -145,19 +145,19 @@ fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {
     }
 }
 
-fn the_delay_example_pauses_without_counting_it(context: &Context) {
+fn delay_example_excludes_pauses(context: &Context) {
     for onrush in context.both() {
         let onrush = onrush.words("-t1 -c200 -d6s").script(example("delay"));
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms: 58.95 times on
-        // average, with a standard deviation of 2.2. Four of them, of the sum of all, are 125.
+        // 200 connections pause 100 ms on average, and get a response after 1 ms: 58.95 requests each, with a standard
+        // deviation of 2.2. Four deviations of the total are 125.
         assert!((11_790 - 125..=11_790 + 125).contains(&output.requests()), "{output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
 }
 
-fn the_addresses_example_sends_threads_to_addresses_that_accept(context: &Context) {
+fn addresses_example_uses_accepting_addresses(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let url = format!("http://localhost:{}/", server.address().port());
@@ -171,7 +171,7 @@ fn the_addresses_example_sends_threads_to_addresses_that_accept(context: &Contex
     }
 }
 
-fn the_report_example_adds_up_what_the_threads_counted(context: &Context) {
+fn report_example_adds_thread_counts(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let output = onrush.words("-t2 -c2 -n100").word(url(&server, "/status/404")).script(example("report")).run();
@@ -185,10 +185,10 @@ fn the_report_example_adds_up_what_the_threads_counted(context: &Context) {
     }
 }
 
-fn the_stop_example_ends_the_run(context: &Context) {
+fn stop_example_ends_runs(context: &Context) {
     for onrush in context.both() {
         let server = target();
-        // If the script does not end it, the test fails in the end.
+        // If the script does not stop the run, the test finally fails.
         let onrush = onrush.words("-t2 -c2 -d20").script(example("stop")).word(url(&server, "/")).script_args("50");
         let output = onrush.run();
         assert_ran(&output);
@@ -197,7 +197,7 @@ fn the_stop_example_ends_the_run(context: &Context) {
     }
 }
 
-fn the_json_example_prints_what_wrk_cmm_prints(context: &Context) {
+fn json_example_prints_like_wrk_cmm(context: &Context) {
     for onrush in [context.onrush(), context.called("wrk"), context.called("wrk-cmm")] {
         let server = target();
         let output = onrush.words("-t1 -c2 -n200 --latency").word(url(&server, "/")).script(example("json")).run();
@@ -227,7 +227,7 @@ fn the_json_example_prints_what_wrk_cmm_prints(context: &Context) {
     }
 }
 
-fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
+fn csv_example_appends_a_line(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("csv"));
     let file = scratch.path().join("results.csv");
     let mut rows = Vec::new();
@@ -249,19 +249,19 @@ fn the_csv_example_adds_a_line_to_its_file(context: &Context) {
     assert!(output.stdout.contains("\nurl,requests,seconds,"), "{output:?}");
 }
 
-fn the_paths_example_visits_each_path_by_its_weight(context: &Context) {
+fn paths_example_visits_paths_by_weight(context: &Context) {
     for onrush in context.both() {
         let server = target();
         let output = onrush.words("-t1 -c4 -n1000").word(url(&server, "/")).script(example("paths")).run();
         assert_ran(&output);
-        // The drawn numbers depend on the seed alone. 100 are expected, with a standard deviation of 9.5: 62 to 138 is
-        // four of them.
+        // The random numbers depend only on the seed. 100 are expected, with a standard deviation of 9.5: 62 to 138 is
+        // four deviations.
         let missing = output.number_before("\nRequests/sec");
         assert!(output.line("Non-2xx").is_some() && (62.0..=138.0).contains(&missing), "{missing}: {output:?}");
     }
 }
 
-fn the_checks_example_fails_when_an_answer_is_wrong(context: &Context) {
+fn checks_example_fails_on_wrong_responses(context: &Context) {
     for [path, code, last, log] in [
         ["/", "0", "0 of ", ""],
         ["/status/404", "1", "", "expected a greeting, got status 404\n"],
@@ -278,7 +278,7 @@ fn the_checks_example_fails_when_an_answer_is_wrong(context: &Context) {
     }
 }
 
-fn arguments_are_what_stands_behind_the_url(context: &Context) {
+fn arguments_follow_the_url(context: &Context) {
     let script = "function init(args) print(#args, args[0], args[1], args[2], args[3], arg) end";
     for onrush in context.both() {
         let server = target();
@@ -290,7 +290,7 @@ fn arguments_are_what_stands_behind_the_url(context: &Context) {
     }
 }
 
-fn what_a_script_sets_is_what_is_sent(context: &Context) {
+fn script_settings_are_sent(context: &Context) {
     let script = r#"
         wrk.method = "POST"
         wrk.body = "foo=bar&baz=quux"
@@ -309,7 +309,7 @@ fn what_a_script_sets_is_what_is_sent(context: &Context) {
     }
 }
 
-fn every_phase_comes_in_its_order_and_in_its_state(context: &Context) {
+fn phases_run_in_order_and_state(context: &Context) {
     let script = r#"
         print("load", wrk.thread)
         local made = 0
@@ -348,7 +348,7 @@ fn every_phase_comes_in_its_order_and_in_its_state(context: &Context) {
     }
 }
 
-/// Sends three requests at once, and prints how long responses took.
+/// Sends three requests at once, and prints the times of the responses.
 const BATCH: &str = r#"
     function init() batch = wrk.format():rep(3) end
     function request() return batch end
@@ -356,27 +356,27 @@ const BATCH: &str = r#"
         print("us", latency.min, latency:percentile(50), latency.max)
     end"#;
 
-/// The times that it prints, in milliseconds.
+/// The printed times, in milliseconds.
 fn batch_times(output: &ProgramOutput) -> Vec<f64> {
     let words = output.line("us").expect("the line of done").split('\t').skip(1);
     words.map(|word| word.parse::<f64>().unwrap() / 1e3).collect()
 }
 
-fn a_pipelined_batch_counts_and_is_timed_as_it_should(context: &Context) {
+fn pipelined_batches_are_counted_and_timed(context: &Context) {
     for onrush in context.both() {
         let is_compat = onrush.is_compat();
         let server = target();
         let output = onrush.words("-t1 -c1 -n9").lua(BATCH).word(url(&server, "/delay/20")).run();
         assert_ran(&output);
         let times = batch_times(&output);
-        // As wrk the batch is timed; otherwise each response, from the first byte of the batch on.
+        // In wrk mode, the batch is timed; otherwise each response, from the first byte of the batch on.
         let least = if is_compat { [60.0, 60.0, 60.0] } else { [20.0, 40.0, 60.0] };
         assert!(times.iter().zip(least).all(|(ms, least)| *ms >= least), "{output:?}");
     }
 }
 
-/// The second half of each response comes half a millisecond after the first, and the next response after that.
-fn a_pipelined_batch_is_timed_exactly_in_virtual_time(context: &Context) {
+/// The second half of each response arrives half a millisecond after the first, followed by the next response.
+fn pipelined_batches_are_timed_exactly(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nsplit = 26\nsplit_pause_us = 500.0\n";
     for (onrush, expected) in context.both().into_iter().zip([[1.5, 2.0, 2.5], [2.5, 2.5, 2.5]]) {
         let output = simulate(onrush.words("-t1 -c1 -n9").lua(BATCH), scenario);
@@ -385,15 +385,15 @@ fn a_pipelined_batch_is_timed_exactly_in_virtual_time(context: &Context) {
     }
 }
 
-/// The server reads as much as the first request, so that most of the batch is never sent.
-fn a_large_batch_takes_little_memory(context: &Context) {
+/// The server reads as much as the first request: most of the batch is never sent.
+fn large_batches_take_little_memory(context: &Context) {
     let equal = "function init() batch = wrk.format():rep(500000) end";
     let different = r#"function init()
         local requests = {}
         for i = 1, 300000 do requests[i] = wrk.format("GET", "/" .. i) end
         batch = table.concat(requests)
     end"#;
-    // With the script and the program of a build for tests it is 119 and 167 MB; with a record for each request it was
+    // With the script and a test build of the program, peak memory is 119 and 167 MB. With a record per request, it was
     // more than 217 and 210 MB.
     for (init, most_kib) in [(equal, 150_000), (different, 195_000)] {
         let address = server(|stream| {
@@ -410,14 +410,14 @@ fn a_large_batch_takes_little_memory(context: &Context) {
     }
 }
 
-fn a_delay_is_no_part_of_the_latency(context: &Context) {
+fn delays_are_not_part_of_latency(context: &Context) {
     let script = "function delay() return 99.9 end";
     for onrush in context.both() {
         let is_compat = onrush.is_compat();
         let onrush = onrush.words("-t1 -c2 -d10s").lua(script);
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // Fractions of a millisecond are cut off, and the first request is also delayed.
+        // Fractions of a millisecond are truncated, and the first request is also delayed.
         assert!((198..=200).contains(&output.requests()), "{is_compat}: {output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
@@ -427,7 +427,7 @@ fn a_delay_is_no_part_of_the_latency(context: &Context) {
     assert!(output.took.as_millis() >= 2 * 99, "each connection pauses twice: {output:?}");
 }
 
-fn results_are_those_of_the_report(context: &Context) {
+fn script_results_match_the_report(context: &Context) {
     let script = r#"
         function done(summary, latency, requests)
             local sum, values = 0, #latency
@@ -467,7 +467,7 @@ fn results_are_those_of_the_report(context: &Context) {
     }
 }
 
-fn a_response_comes_with_its_headers_its_trailers_and_its_body(context: &Context) {
+fn responses_have_headers_trailers_and_body(context: &Context) {
     let script = r#"
         function response(status, headers, body)
             local names = {}
@@ -498,7 +498,7 @@ fn a_response_comes_with_its_headers_its_trailers_and_its_body(context: &Context
     }
 }
 
-fn a_response_comes_with_what_request_returned_for_it(context: &Context) {
+fn responses_carry_their_requests_value(context: &Context) {
     let script = "
         local n, threads = 0, {}
         function setup(thread) threads[#threads + 1] = thread end
@@ -531,7 +531,7 @@ fn a_response_comes_with_what_request_returned_for_it(context: &Context) {
     assert!(output.stdout.ends_with("false\t0\t20\n"), "{output:?}");
 }
 
-fn a_seed_repeats_what_is_drawn(context: &Context) {
+fn seeds_repeat_random_numbers(context: &Context) {
     let script = "function init() print('drawn', wrk.thread.id, math.random(1e9)) end";
     let server = target();
     let drawn = |words: &str| {
@@ -547,7 +547,7 @@ fn a_seed_repeats_what_is_drawn(context: &Context) {
     assert_ne!(number(&first[0]), number(&first[1]), "each thread draws its own");
 }
 
-fn what_is_printed_keeps_its_order(context: &Context) {
+fn printed_output_keeps_its_order(context: &Context) {
     let script = r#"
         local ffi = require("ffi")
         ffi.cdef("int printf(const char *text, ...);")
@@ -585,12 +585,12 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/scripts/{name}.lua"))
 }
 
-/// The URL of a path at an address.
+/// URL of a path at an address.
 fn at(address: SocketAddr, path: &str) -> String {
     format!("http://{address}{path}")
 }
 
-/// Checks that there is a report, that some requests were answered, and that nothing failed but statuses.
+/// Checks that there is a report, that some requests were answered, and that only statuses failed.
 #[track_caller]
 pub fn assert_ran(output: &ProgramOutput) {
     assert_eq!(output.code, 0, "{output:?}");

@@ -1,4 +1,4 @@
-//! Secrets must not be in a result, even if a server sends them back in another spelling.
+//! Secrets must not appear in a result, even if a server echoes them in another spelling.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -12,15 +12,15 @@ use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target};
 use crate::peers::{read_head, server};
 
 cases! {
-    no_secret_is_in_any_output_wherever_it_stood (Once);
-    no_secret_comes_back_in_any_spelling (Once);
-    no_secret_is_in_the_folder_of_an_experiment (Once);
-    no_secret_is_in_what_vs_and_sweep_say (Once);
-    secrets_are_kept_where_that_is_asked_for (Once);
-    what_is_typed_wrongly_is_refused_without_its_secrets (Once);
+    secrets_are_in_no_output (Once);
+    echoed_secrets_are_redacted_in_any_spelling (Once);
+    experiment_folders_contain_no_secret (Once);
+    vs_and_sweep_print_no_secret (Once);
+    secrets_are_kept_on_request (Once);
+    refusals_quote_no_secret (Once);
 }
 
-/// Part of every secret of these tests, so that it can be searched for.
+/// Part of every secret of these tests, to search for.
 const CANARY: &str = "kanarienvogel7";
 
 /// Every format of result files.
@@ -29,7 +29,7 @@ const FILES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 /// Spelling of a server's echo.
 type Spelling = fn(&str) -> String;
 
-/// A server that sends each connection two responses with the received text: a redirect, and one that is not HTTP.
+/// A server that sends two responses with the received text on each connection: a redirect, and one that is not HTTP.
 fn echoing(spelled: Spelling) -> SocketAddr {
     server(move |mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
@@ -62,7 +62,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs and returns all output: standard output, standard error and the files.
+/// Returns all output: standard output, standard error and the files.
 fn everything(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Vec<String>) {
     let paths = FILES.map(|name| scratch.path().join(name));
     let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));
@@ -73,11 +73,11 @@ fn everything(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Vec<String>
     (output, texts)
 }
 
-/// Searches for the canary as it is, and as it may be spelled.
+/// Searches for the canary in every possible spelling.
 fn assert_silent(texts: &[String], what: &str) {
     let reversed: String = CANARY.chars().rev().collect();
     let mut spellings = vec![CANARY.to_owned(), reversed, percent(CANARY), hex(CANARY)];
-    // In base64 its first and last letters may be mixed with their neighbours.
+    // In base64, its first and last letters may be merged with their neighbours.
     spellings.extend((0..3).map(|cut| STANDARD.encode(&CANARY[cut..])[..12].to_owned()));
     for text in texts {
         let lower = text.to_lowercase();
@@ -86,7 +86,7 @@ fn assert_silent(texts: &[String], what: &str) {
     }
 }
 
-fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
+fn secrets_are_in_no_output(context: &Context) {
     let scratch = Scratch::new("canary");
     let part = format!("--x\r\nContent-Disposition: form-data; name=pass%77ord\r\n\r\n{CANARY}\r\n--x--\r\n");
     let bodies = [
@@ -133,7 +133,7 @@ fn no_secret_is_in_any_output_wherever_it_stood(context: &Context) {
     }
 }
 
-fn no_secret_comes_back_in_any_spelling(context: &Context) {
+fn echoed_secrets_are_redacted_in_any_spelling(context: &Context) {
     let scratch = Scratch::new("spelled");
     let spellings: [Spelling; 6] = [
         str::to_owned,
@@ -142,7 +142,7 @@ fn no_secret_comes_back_in_any_spelling(context: &Context) {
         hex,
         |text| STANDARD.encode(text),
         |text| {
-            // Cut off in the middle.
+            // Truncated in the middle.
             text[..9 + CANARY.len() / 2].to_owned()
         },
     ];
@@ -156,14 +156,14 @@ fn no_secret_comes_back_in_any_spelling(context: &Context) {
     }
 }
 
-/// The names and contents of all files of a folder but the commands' own, which are kept as they are.
+/// Names and contents of all files of a folder except those of the commands, which are kept unchanged.
 fn contents(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.is_file());
     files.flat_map(|path| [path.display().to_string(), fs::read_to_string(path).unwrap()]).collect()
 }
 
-fn no_secret_is_in_the_folder_of_an_experiment(context: &Context) {
+fn experiment_folders_contain_no_secret(context: &Context) {
     let server = target();
     let commands = [
         format!("curl -H 'Authorization: Bearer {CANARY}' http://h/"),
@@ -206,7 +206,7 @@ fn no_secret_is_in_the_folder_of_an_experiment(context: &Context) {
     }
 }
 
-fn no_secret_is_in_what_vs_and_sweep_say(context: &Context) {
+fn vs_and_sweep_print_no_secret(context: &Context) {
     let server = target();
     let words: [&[&str]; 5] = [
         &["vs", "-v", "http://{at}/?token={}", "http://me:{}@{at}/status/302?token={}2"],
@@ -234,7 +234,7 @@ fn no_secret_is_in_what_vs_and_sweep_say(context: &Context) {
     }
 }
 
-fn secrets_are_kept_where_that_is_asked_for(context: &Context) {
+fn secrets_are_kept_on_request(context: &Context) {
     let scratch = Scratch::new("kept");
     let url = format!("http://{}/?%74oken={CANARY}", echoing(str::to_owned));
     let (output, texts) = everything(context.onrush().words("--keep-secrets -n2 -c1").word(&url), &scratch);
@@ -242,13 +242,13 @@ fn secrets_are_kept_where_that_is_asked_for(context: &Context) {
     assert!(output.note("not for").contains(CANARY), "{output:?}");
     // In the command, the URL of the plan and the ledger.
     assert!(texts[2].matches(CANARY).count() >= 3, "{}", texts[2]);
-    // As wrk, the report has the URL as typed.
+    // In wrk mode, the report has the URL as typed.
     let url = format!("http://{}/?token={CANARY}", echoing(str::to_owned));
     let wrk = context.called("wrk").words("-t1 -c1 -n2").word(&url).run();
     assert!(wrk.stdout.contains(&format!(" test @ {url}\n")), "{wrk:?}");
 }
 
-fn what_is_typed_wrongly_is_refused_without_its_secrets(context: &Context) {
+fn refusals_quote_no_secret(context: &Context) {
     for words in [
         &["http://me:{}@h:port/"][..],
         &["http://me:a/{}@h/"],
@@ -270,7 +270,7 @@ fn what_is_typed_wrongly_is_refused_without_its_secrets(context: &Context) {
         &["serve", "--addr", "http://me:{}@h/"],
         &["http://127.0.0.1:1/", "--fail-if", "p99>5ms,http://me:{}@h"],
     ] {
-        // Some characters end a user or a password to a parser, but not to who typed them.
+        // Some characters end a user or a password for a parser, but not for the typist.
         for secret in [CANARY.to_owned(), format!("p/{CANARY}"), format!("p?{CANARY}"), format!("p#{CANARY}")] {
             let filled = words.iter().map(|word| word.replace("{}", &secret));
             let output = filled.fold(context.onrush(), |program, word| program.word(word)).run_plain();

@@ -1,6 +1,5 @@
-//! Command lines that users of wrk published, as they typed them, except that hosts and ports are a local target's and
-//! `-d` is 1 second, the shortest that wrk knows, instead of 10 or 30. A repeated line is run once, some by the one
-//! name and some by the other.
+//! Command lines published by users of wrk, with hosts and ports replaced by a local target, and with `-d` of 1 second,
+//! wrk's minimum, instead of 10 or 30. A repeated line is run once, under either name.
 
 use std::env;
 
@@ -14,13 +13,13 @@ use crate::servers::LoggingServer;
 use crate::situations::{Class, RunVerdict, ServerWorkers, ServiceKind, Truth, VerdictTable, served_url};
 
 cases! {
-    a_server_is_tuned_with_one_two_and_four_connections (Once);
-    a_slow_server_is_hammered_with_four_hundred_connections;
-    the_soft_limit_on_files_is_raised_for_two_thousand_connections;
+    published_tuning_command_lines_run (Once);
+    published_400_connection_command_lines_run;
+    soft_file_limits_are_raised;
     published_command_lines_get_a_verdict (Once) needs "nginx", "python3";
 }
 
-/// Runs a command line; `shown`: the report's second line.
+/// Runs a command line. `shown`: the report's second line.
 fn assert_reports(program: Onrush, words: &str, url: &str, shown: &str) {
     let is_compat = program.is_compat();
     let output = program.words(words).word(url).run();
@@ -39,7 +38,7 @@ fn assert_opens(output: &ProgramOutput, url: &str, shown: &str) {
     assert!(output.stdout.starts_with(&format!("Running 1s test @ {url}\n  {shown}\n")), "{output:?}");
 }
 
-fn a_server_is_tuned_with_one_two_and_four_connections(context: &Context) {
+fn published_tuning_command_lines_run(context: &Context) {
     let server = target();
     let bare = format!("http://{}", server.address());
     let with_path = format!("{bare}/");
@@ -57,7 +56,7 @@ fn a_server_is_tuned_with_one_two_and_four_connections(context: &Context) {
     }
 }
 
-fn a_slow_server_is_hammered_with_four_hundred_connections(context: &Context) {
+fn published_400_connection_command_lines_run(context: &Context) {
     let server = Served::start();
     // There were others with other paths. The shell cut this one at its first semicolon.
     for (program, path) in context.both().into_iter().zip(["/test", "/asd;lfkwk;lef"]) {
@@ -66,15 +65,15 @@ fn a_slow_server_is_hammered_with_four_hundred_connections(context: &Context) {
     }
 }
 
-/// wrk opened 1,019 of them and called the others errors.
-fn the_soft_limit_on_files_is_raised_for_two_thousand_connections(context: &Context) {
+/// wrk opened 1,019 connections, and called the others errors.
+fn soft_file_limits_are_raised(context: &Context) {
     for compat in [false, true] {
         let server = Served::start();
         let url = format!("http://{}/delay/100", server.address);
         let program = context.limited("-Sn 1024");
         let program = if compat { program.compat().word("--notes") } else { program };
         let program = program.word("--latency").word("-H").word("Host: www.example.com");
-        // Once they are all open, and one of them has had a response, a signal ends the run.
+        // Once all are open, and one has had a response, a signal ends the run.
         let program = program.words("-c 2048 -d 50 -t 2 --io").word(context.backend);
         let child = program.word(&url).spawn();
         let mut asked = 0;
@@ -105,7 +104,7 @@ fn the_soft_limit_on_files_is_raised_for_two_thousand_connections(context: &Cont
 struct Published {
     words: &'static str,
     seconds: u32,
-    /// The rate of its target, where the machine is not the limit.
+    /// The rate of its target, if the machine is not the limit.
     per_s: f64,
     imitation: Imitation,
 }
@@ -113,11 +112,11 @@ struct Published {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Imitation {
     OneWorker,
-    /// So many workers.
+    /// This many workers.
     Pool(u32),
-    /// nginx in front of so many workers, with a connection to them for each request.
+    /// nginx in front of this many workers, with a connection to them per request.
     Proxy(u32),
-    /// So many workers, at a distance: so many milliseconds there and back.
+    /// This many workers, at a distance with this round-trip time in milliseconds.
     Far(u32, u32),
     /// As fast as the machine.
     Nginx,
@@ -156,7 +155,7 @@ const PUBLISHED: [Published; 16] = [
     published(MANY_ON_FOUR, 10, 1_897.0, OneWorker),
 ];
 
-/// Command lines on other servers than their own, with rates that their connections let expect.
+/// Command lines on other servers, with rates that their connections suggest.
 const ELSEWHERE: [Published; 26] = [
     published(ONE, 10, 500.0, OneWorker),
     published(ONE, 10, 4_000.0, Pool(8)),
@@ -186,14 +185,14 @@ const ELSEWHERE: [Published; 26] = [
     published(MOST, 10, 2_500.0, Far(8, 40)),
 ];
 
-/// These are tried in every test run: a probe follows of its own accord from 10 seconds on.
+/// These are run in every test run: a probe follows automatically from 10 seconds on.
 const SHORT: [Published; 2] = [published(MANY_ON_FOUR, 10, 938.0, OneWorker), published(SOME, 10, 753.0, Far(8, 165))];
 
 const fn published(words: &'static str, seconds: u32, per_s: f64, imitation: Imitation) -> Published {
     Published { words, seconds, per_s, imitation }
 }
 
-/// Passes everything on, half of the time of a round trip later.
+/// Forwards everything after half of a round-trip time.
 const RELAY: &str = "
 import asyncio, sys
 async def pump(reader, writer):
@@ -212,11 +211,11 @@ async def main():
 asyncio.run(main())
 ";
 
-/// The servers that a command line needs, and the URL of its target.
+/// The servers for a command line, and the URL of its target.
 struct Imitated {
     _servers: Vec<LoggingServer>,
     base: String,
-    /// The workers that limit it, unless the machine does.
+    /// The limiting workers, unless the machine is the limit.
     workers: Option<ServerWorkers>,
 }
 
@@ -279,7 +278,7 @@ fn value(words: &str, option: &str) -> u32 {
     words[at..].split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// The verdict of a published command line as users would run it, with a row to print.
+/// Verdict on a published command line as users would run it, with a row to print.
 fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let Published { words, seconds, imitation, .. } = published;
     let served = Served::start();
@@ -289,7 +288,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let other = judged.compared.map_or(if c == 1 { 2 } else { c / 2 }, |[_, other]| other);
     let numbers = [c, other];
     let known = [(); 3].map(|()| imitated.rates(context, numbers));
-    // In a proxy that has much to do, a single request takes another time than several.
+    // In a busy proxy, the time of a single request differs from that of several.
     let is_as_known = |[c_per_s, _]: &[f64; 2]| (judged.per_s / c_per_s - 1.0).abs() <= 0.1;
     let truth = match known {
         [Some(one), Some(two), Some(three)] if is_as_known(&two) => Truth::computed(numbers, [one, two, three]),
@@ -301,7 +300,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     (class, format!("{imitation:?}: {words} -d{seconds}s {url}: {per_s:.0}/s, {truth}: {sentence}"))
 }
 
-/// Each is decided, unless it is tried beside other tests. With `CHECK_MACHINE`, all command lines, on all kinds of
+/// Each is decided, unless other tests run in parallel. With `CHECK_MACHINE`, all command lines, on all kinds of
 /// servers.
 fn published_command_lines_get_a_verdict(context: &Context) {
     let is_whole = env::var_os("CHECK_MACHINE").is_some();

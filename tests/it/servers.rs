@@ -13,33 +13,33 @@ use crate::harness::{Context, ProgramOutput, Scratch, cases, signal};
 use crate::peers::{ReservedPort, accepts};
 
 cases! {
-    nginx_logs_what_is_counted needs "nginx";
-    nginx_logs_what_is_counted_as_wrk needs "nginx";
-    nginx_closing_every_tenth_request_is_no_error needs "nginx";
-    nginx_logs_exactly_as_many_requests_as_are_asked_for needs "nginx";
-    nginx_serves_files_that_arrive_whole needs "nginx";
-    python_logs_what_is_counted needs "python3";
-    python_logs_what_is_counted_with_keep_alive needs "python3";
-    python_logs_exactly_as_many_requests_as_are_asked_for needs "python3";
+    nginx_log_matches_counts needs "nginx";
+    nginx_log_matches_counts_in_wrk_mode needs "nginx";
+    nginx_closing_connections_is_no_error needs "nginx";
+    nginx_log_has_exact_request_counts needs "nginx";
+    nginx_files_arrive_complete needs "nginx";
+    python_log_matches_counts needs "python3";
+    python_log_matches_counts_with_keep_alive needs "python3";
+    python_log_has_exact_request_counts needs "python3";
 }
 
-/// The file that every server serves.
+/// A file on every server.
 const FILE: &str = "file.bin";
 const FILE_BYTES: usize = 100_000;
 
-fn nginx_logs_what_is_counted(context: &Context) {
+fn nginx_log_matches_counts(context: &Context) {
     let nginx = LoggingServer::nginx(1000);
     let output = context.onrush().words("-t2 -c10 -d500ms").word(nginx.url("/hello")).run();
     assert_counted(&output, &nginx.log(), 10);
 }
 
-fn nginx_logs_what_is_counted_as_wrk(context: &Context) {
+fn nginx_log_matches_counts_in_wrk_mode(context: &Context) {
     let nginx = LoggingServer::nginx(1000);
     let output = context.called("wrk").words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
     assert_counted(&output, &nginx.log(), 10);
 }
 
-fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
+fn nginx_closing_connections_is_no_error(context: &Context) {
     for onrush in [context.onrush(), context.called("wrk")] {
         let nginx = LoggingServer::nginx(10);
         let output = onrush.words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
@@ -48,7 +48,7 @@ fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
     }
 }
 
-fn nginx_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
+fn nginx_log_has_exact_request_counts(context: &Context) {
     for keepalive_requests in [1000, 10] {
         let nginx = LoggingServer::nginx(keepalive_requests);
         let output = context.onrush().words("-t2 -c7 -n500").word(nginx.url("/hello")).run();
@@ -57,7 +57,7 @@ fn nginx_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
     }
 }
 
-fn nginx_serves_files_that_arrive_whole(context: &Context) {
+fn nginx_files_arrive_complete(context: &Context) {
     let nginx = LoggingServer::nginx(1000);
     let output = context.onrush().words("-t2 -c4 -n200").word(nginx.url(&format!("/{FILE}"))).run();
     assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
@@ -71,7 +71,7 @@ fn nginx_serves_files_that_arrive_whole(context: &Context) {
     assert!((19.07..19.2).contains(&read_mb), "{output:?}");
 }
 
-fn python_logs_what_is_counted(context: &Context) {
+fn python_log_matches_counts(context: &Context) {
     for (onrush, end) in [(context.onrush(), "-d500ms"), (context.called("wrk"), "-n100")] {
         let python = LoggingServer::python("HTTP/1.0");
         let output = onrush.words("-t1 -c4").words(end).word(python.url(&format!("/{FILE}"))).run();
@@ -79,13 +79,13 @@ fn python_logs_what_is_counted(context: &Context) {
     }
 }
 
-fn python_logs_what_is_counted_with_keep_alive(context: &Context) {
+fn python_log_matches_counts_with_keep_alive(context: &Context) {
     let python = LoggingServer::python("HTTP/1.1");
     let output = context.onrush().words("-t2 -c8 -d500ms").word(python.url(&format!("/{FILE}"))).run();
     assert_counted(&output, &python.log(), 8);
 }
 
-fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
+fn python_log_has_exact_request_counts(context: &Context) {
     for protocol in ["HTTP/1.0", "HTTP/1.1"] {
         let python = LoggingServer::python(protocol);
         let output = context.onrush().words("-t2 -c20 -n100").word(python.url(&format!("/{FILE}"))).run();
@@ -94,7 +94,7 @@ fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
     }
 }
 
-/// The log has every request that was counted, and at most one more for each connection: the one in flight at the end.
+/// Checks that the log has every counted request, and at most one more per connection: the one in flight at the end.
 pub fn assert_counted(output: &ProgramOutput, log: &[String], connections: u64) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
@@ -117,12 +117,12 @@ pub struct LoggingServer {
     scratch: Scratch,
     _reserved: Option<ReservedPort>,
     log: PathBuf,
-    /// Signal that ends it.
+    /// The signal that ends the server.
     end: Signal,
 }
 
 impl LoggingServer {
-    /// nginx in the foreground, with its own configuration.
+    /// nginx in the foreground, with a separate configuration.
     pub fn nginx(keepalive_requests: u32) -> Self {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
     }
@@ -132,7 +132,7 @@ impl LoggingServer {
         Self::nginx_as(&format!("master_process on;\nworker_processes {workers};"), "", "", |_| {})
     }
 
-    /// nginx with additions to `listen` and to the settings of the server, and further files.
+    /// nginx with additions to `listen` and to the server settings, and further files.
     pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         Self::nginx_as("master_process off;", listen, settings, prepare)
     }
@@ -147,7 +147,7 @@ impl LoggingServer {
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::QUIT)
     }
 
-    /// Apache, which speaks HTTP/2 in plain text only.
+    /// Apache, with HTTP/2 in plain text only.
     pub fn apache(settings: &str) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         let (root, address) = (scratch.path().display(), reserved.address);
@@ -166,7 +166,7 @@ impl LoggingServer {
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::WINCH)
     }
 
-    /// nghttp2's server in plain text. It writes no log.
+    /// nghttp2's server in plain text, without a log.
     pub fn nghttpd(options: &[&str]) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         let mut command = Command::new("nghttpd");
@@ -175,8 +175,7 @@ impl LoggingServer {
         Self::listening(command.stdout(Stdio::null()).stderr(Stdio::null()), scratch, reserved, Signal::KILL)
     }
 
-    /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each
-    /// request.
+    /// Caddy, in plain text or with TLS and the pair in its directory. It logs a line of words and JSON per request.
     pub fn caddy(tls: bool, settings: &str, prepare: impl Fn(&Path)) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());
@@ -189,7 +188,7 @@ impl LoggingServer {
         let configuration = scratch.file("Caddyfile", configuration);
         let mut command = Command::new("caddy");
         command.args(["run", "--config"]).arg(configuration).current_dir(scratch.path());
-        // It saves its configuration there.
+        // Caddy saves its configuration there.
         command.envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, scratch.path())));
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::TERM)
     }
@@ -209,21 +208,21 @@ impl LoggingServer {
         Self::saying(Command::new("python3").arg(script).arg(protocol), scratch)
     }
 
-    /// Node with a script that says the port of its server first.
+    /// Node with a script that first prints its server's port.
     pub fn node(script: &str) -> Self {
         let scratch = scratch();
         let script = scratch.file("server.js", script);
         Self::saying(Command::new("node").arg(script), scratch)
     }
 
-    /// Python with a script that says the port of its server first.
+    /// Python with a script that first prints its server's port.
     pub fn python_script(script: &str) -> Self {
         let scratch = scratch();
         let script = scratch.file("server.py", script);
         Self::saying(Command::new("python3").arg(script), scratch)
     }
 
-    /// A program that listens on the port that is its last argument, and logs on standard error.
+    /// A program that listens on the port in its last argument, and logs on standard error.
     pub fn program(command: &mut Command, prepare: impl Fn(&Path)) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());
@@ -232,7 +231,7 @@ impl LoggingServer {
         Self::listening(command, scratch, reserved, Signal::KILL)
     }
 
-    /// A server that says its port in its first line.
+    /// A server that prints its port in its first line.
     fn saying(command: &mut Command, scratch: Scratch) -> Self {
         let log = scratch.path().join("access.log");
         command.current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -245,7 +244,7 @@ impl LoggingServer {
         Self { process, address, scratch, _reserved: None, log, end: Signal::KILL }
     }
 
-    /// Where it listens.
+    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -254,12 +253,12 @@ impl LoggingServer {
         format!("http://{}{path}", self.address)
     }
 
-    /// Where its files are.
+    /// Directory of the server's files.
     pub fn directory(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Ends the server and reads its log, a line for each request.
+    /// Ends the server and reads its log, one line per request.
     pub fn log(mut self) -> Vec<String> {
         // nginx, Apache and Caddy finish their work and write their last lines. The others write each line at once, and
         // may have been started with a gentler signal ignored.
@@ -272,13 +271,13 @@ impl LoggingServer {
 
 impl Drop for LoggingServer {
     fn drop(&mut self) {
-        // If they were killed, nginx and Apache would leave their workers running.
+        // If killed, nginx and Apache would leave their workers running.
         signal(&self.process, if self.end == Signal::KILL { Signal::KILL } else { Signal::TERM });
         let _ = self.process.wait();
     }
 }
 
-/// A directory with the file, which nginx may read as any user.
+/// A directory with the file, readable for nginx as any user.
 fn scratch() -> Scratch {
     let scratch = Scratch::new("server");
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");

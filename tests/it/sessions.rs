@@ -1,5 +1,4 @@
-//! Many sessions in one process, in parallel and one after another: each returns its own result, and none leaves
-//! anything behind.
+//! Many sessions in one process, parallel and sequential: each returns its own result, and none leaves anything behind.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +16,12 @@ use crate::harness::{Context, cases, target};
 use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
-    a_session_takes_over_connections_with_any_number_of_threads;
-    connections_that_speak_tls_outlast_a_session;
-    forty_sessions_in_one_process_leave_nothing_behind (Once, Alone);
+    sessions_take_over_connections;
+    tls_connections_outlast_sessions;
+    forty_sessions_leave_nothing_behind (Once, Alone);
 }
 
-/// Records the messages of a script, and begins when it is told to.
+/// Records the messages of a script, and starts on request.
 #[derive(Default)]
 struct ScriptRecorder {
     said: Arc<Mutex<Vec<u8>>>,
@@ -68,7 +67,7 @@ fn held() -> Held {
     Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory: live_bytes() }
 }
 
-/// The resources once cleaning up has ended: the target's connections and a joined thread take a moment to disappear.
+/// The resources after cleaning up: the target's connections and a joined thread take a moment to disappear.
 fn held_in_the_end(before: Held) -> Held {
     let began = Instant::now();
     loop {
@@ -87,7 +86,7 @@ fn held_at_rest() -> Held {
     held()
 }
 
-/// One of each kind: whole, by time, refused, interrupted, with a script that says something, one that exits.
+/// One session of each kind: complete, timed, refused, interrupted, with a printing script, and with an exiting one.
 fn one_of_each(url: &str, scripts: &Path, io: &str) {
     let load = format!("-t2 -c10 --io {io}");
     let whole = run(&format!("{load} -n 500 {url}")).expect("it runs").outcome;
@@ -108,7 +107,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     assert!(interrupted.ended == RunEnd::Signal && interrupted.elapsed < Duration::from_secs(60));
     ends.join().expect("it does nothing but ask");
 
-    // The first that listens hears everything.
+    // The first listener hears everything.
     let (mut recorder, mut deaf) = (ScriptRecorder::default(), ScriptRecorder::default());
     let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
     let said = session::run(&says, &Interrupt::default(), &mut [&mut recorder, &mut deaf]).expect("it runs");
@@ -121,7 +120,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process continues");
 }
 
-/// Two that begin at once.
+/// Two simultaneous sessions.
 fn begin_together(url: &str) {
     let (begin, plan) = (Instant::now() + Duration::from_millis(200), plan(&format!("-t1 -c2 -n 2 {url}")));
     thread::scope(|scope| {
@@ -137,7 +136,7 @@ fn begin_together(url: &str) {
     });
 }
 
-fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context) {
+fn sessions_take_over_connections(context: &Context) {
     let server = target();
     let mut spares = Vec::new();
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
@@ -153,7 +152,7 @@ fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context
     }
 }
 
-fn connections_that_speak_tls_outlast_a_session(context: &Context) {
+fn tls_connections_outlast_sessions(context: &Context) {
     let server = TlsServer::new(&self_signed(&["localhost"]));
     for (version, handshakes) in [("1.2", 4), ("1.3", 8)] {
         let plan = plan(&format!("-k -t1 -c4 -n 400 --tls-max {version} --io {} {}", context.backend, server.url("/")));
@@ -168,7 +167,7 @@ fn connections_that_speak_tls_outlast_a_session(context: &Context) {
     }
 }
 
-fn forty_sessions_in_one_process_leave_nothing_behind(_: &Context) {
+fn forty_sessions_leave_nothing_behind(_: &Context) {
     let server = target();
     let url = format!("http://{}/", server.address());
     let scripts = tempfile::tempdir().expect("there is room");

@@ -1,25 +1,25 @@
-//! Kernel settings that an experiment changes: in the test's own network namespace they are really changed, and must be
-//! restored no matter how the experiment ends. Runs of a minute end by a signal.
+//! Kernel settings changed by an experiment. They are really changed, in the test's own network namespace, and must be
+//! restored after every end of the experiment. Runs of a minute end by a signal.
 
 use std::process::Command;
 
 use crate::harness::{Context, Scratch, cases};
 
 cases! {
-    an_experiment_restores_what_it_varies (Once) needs "unshare -rnm true", "ip -V";
-    the_published_experiment_with_buffers_varies_them (Once) needs "unshare -rnm true", "ip -V";
-    every_signal_ends_an_experiment_and_restores (Once) needs "unshare -rnm true", "ip -V";
-    a_second_signal_restores_and_quits (Once) needs "unshare -rnm true", "ip -V";
-    an_error_restores (Once) needs "unshare -rnm true", "ip -V";
-    what_is_refused_is_refused_before_the_first_run (Once) needs "unshare -rnm true", "ip -V";
-    what_a_killed_experiment_left_is_restored_by_hand (Once) needs "unshare -rnm true", "ip -V";
-    a_kill_at_the_moment_of_a_change_loses_nothing (Once) needs "unshare -rnm true", "ip -V", "strace -V";
-    what_somebody_else_has_set_is_left_alone (Once) needs "unshare -rnm true", "ip -V";
-    without_permission_nothing_is_changed (Once) needs "unshare -nm true", "ip -V", "setpriv --version";
+    experiments_restore_varied_settings (Once) needs "unshare -rnm true", "ip -V";
+    published_buffer_experiment_varies_buffers (Once) needs "unshare -rnm true", "ip -V";
+    every_signal_restores_settings (Once) needs "unshare -rnm true", "ip -V";
+    second_signals_restore_and_quit (Once) needs "unshare -rnm true", "ip -V";
+    errors_restore_settings (Once) needs "unshare -rnm true", "ip -V";
+    refusals_precede_the_first_run (Once) needs "unshare -rnm true", "ip -V";
+    leftovers_of_killed_experiments_are_restorable (Once) needs "unshare -rnm true", "ip -V";
+    kills_during_changes_lose_nothing (Once) needs "unshare -rnm true", "ip -V", "strace -V";
+    foreign_settings_are_left_alone (Once) needs "unshare -rnm true", "ip -V";
+    missing_permission_changes_nothing (Once) needs "unshare -nm true", "ip -V", "setpriv --version";
 }
 
-/// The beginning of every script: an empty `/run`, a target, and helper functions. `$0` is the program, `$1` the
-/// backend and `$2` an empty directory.
+/// Start of every script: an empty `/run`, a target, and helper functions. `$0` is the program, `$1` the backend and
+/// `$2` an empty directory.
 const BEGIN: &str = r#"
 exec 2>&1
 mount -t tmpfs run /run && ip link set lo up && cd "$2" || exit 9
@@ -50,13 +50,13 @@ sweep="--io $1 --allow-host-changes --rounds 1 --sysctl net.core.somaxconn=128,2
 rmem="net.ipv4.tcp_rmem=4096 16384 65536,4096 8192 32768"
 "#;
 
-/// The end of every script.
+/// End of every script.
 const END: &str = "
 kill $server
 wait $server
 ";
 
-/// Runs a script as root in its own network namespace; returns the lines that it reports.
+/// Runs a script as root in a separate network namespace, and returns the lines that it reports.
 fn lines(context: &Context, script: &str) -> Vec<String> {
     lines_in("-rnm", context, script)
 }
@@ -75,7 +75,7 @@ fn lines_in(namespaces: &str, context: &Context, script: &str) -> Vec<String> {
     lines
 }
 
-fn an_experiment_restores_what_it_varies(context: &Context) {
+fn experiments_restore_varied_settings(context: &Context) {
     let script = r#"
 cat > experiment.toml <<EOF
 name = "settings"
@@ -103,8 +103,8 @@ tell $(cat seen)
     assert_eq!(lines(context, script), ["0 restored", seen]);
 }
 
-fn the_published_experiment_with_buffers_varies_them(context: &Context) {
-    // The limits that it varies are read-only in a network namespace; the sizes that they limit are not.
+fn published_buffer_experiment_varies_buffers(context: &Context) {
+    // The limits that it varies are read-only in a network namespace; the limited sizes are not.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/experiments/socket-buffers.toml");
     let script = format!(
         r#"
@@ -120,7 +120,7 @@ said
     assert_eq!(lines(context, &script), ["0 restored 7 7", "7"]);
 }
 
-fn every_signal_ends_an_experiment_and_restores(context: &Context) {
+fn every_signal_restores_settings(context: &Context) {
     let script = r#"
 for signal in INT TERM HUP QUIT; do
     env --default-signal=QUIT "$0" sweep $sweep --sysctl "$rmem" -d 60s --out $signal $url >/dev/null & lab=$!
@@ -133,7 +133,7 @@ done
     assert_eq!(lines(context, script), ["INT", "TERM", "HUP", "QUIT"].map(|name| format!("{name} 130 restored 1")));
 }
 
-fn a_second_signal_restores_and_quits(context: &Context) {
+fn second_signals_restore_and_quit(context: &Context) {
     let script = r#"
 cat > experiment.toml <<EOF
 name = "hanging"
@@ -163,7 +163,7 @@ tell the hook is gone
     assert_eq!(lines(context, script), ["changed journal", "130 restored", "the hook is gone"]);
 }
 
-fn an_error_restores(context: &Context) {
+fn errors_restore_settings(context: &Context) {
     let script = r#"
 cat > experiment.toml <<EOF
 name = "failing"
@@ -188,7 +188,7 @@ said
     assert!(["128", "200"].iter().any(|value| lines[0].ends_with(value)), "it was changed: {lines:?}");
 }
 
-fn what_is_refused_is_refused_before_the_first_run(context: &Context) {
+fn refusals_precede_the_first_run(context: &Context) {
     let script = r#"
 for setting in net.core.somaxconnn=1,2 net.core=1,2 net.ipv4.route.flush=1,2 net.core.rmem_max=4096,8192 \
     net.core.somaxconn=128,many net..core=1,2
@@ -229,7 +229,7 @@ said
     assert!(codes.iter().all(|code| code.starts_with("1 restored")), "{lines:#?}");
 }
 
-fn what_a_killed_experiment_left_is_restored_by_hand(context: &Context) {
+fn leftovers_of_killed_experiments_are_restorable(context: &Context) {
     let script = r#"
 "$0" restore 2>&1; tell $?
 "$0" sweep $sweep --sysctl "$rmem" -d 60s --out killed $url >/dev/null & lab=$!
@@ -279,9 +279,9 @@ kill -KILL $lab; wait $lab; tell $? $(state)
     assert_eq!(lines[11..], ["restored", "nothing to restore in this network namespace", "0 restored"]);
 }
 
-fn a_kill_at_the_moment_of_a_change_loses_nothing(context: &Context) {
-    // The file of the setting is opened once to see whether there is such a setting, and four times for each change: to
-    // be read, tried, written and read again.
+fn kills_during_changes_lose_nothing(context: &Context) {
+    // The file of the setting is opened once to check that it exists, and four times per change: to be read, tried,
+    // written and read again.
     let script = r#"
 for call in openat:3 openat:4 write:1 openat:5 openat:8 write:2 openat:9; do
     strace -f -qq -o trace -P $core -e trace=write,openat -e inject=${call%:*}:signal=KILL:when=${call#*:} \
@@ -306,7 +306,7 @@ done
     assert_eq!(lines.len(), 2 * expected.len(), "{lines:#?}");
 }
 
-fn what_somebody_else_has_set_is_left_alone(context: &Context) {
+fn foreign_settings_are_left_alone(context: &Context) {
     let script = r#"
 "$0" sweep $sweep --sysctl "$rmem" -d 60s --out out $url >/dev/null 2>err & lab=$!
 changed out
@@ -322,7 +322,7 @@ said
     assert!(left.ends_with(", and the original value was \"4096\""), "{left}");
 }
 
-fn without_permission_nothing_is_changed(context: &Context) {
+fn missing_permission_changes_nothing(context: &Context) {
     let script = r#"
 chmod 1777 /run; mkdir own; chmod 777 own
 setpriv --reuid 65534 --regid 65534 --clear-groups \

@@ -8,14 +8,14 @@ use crate::harness::{Context, Scratch, cases, on_terminal, target, url};
 use crate::results::number;
 
 cases! {
-    a_saved_result_is_the_report_that_was_printed (Once);
-    standard_output_takes_the_document_and_standard_input_gives_it_back (Once);
-    a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe (Once);
-    what_cannot_be_read_is_named_and_the_rest_is_shown (Once);
-    a_folder_of_results_is_a_table (Once);
+    saved_results_reproduce_printed_reports (Once);
+    documents_pass_through_standard_streams (Once);
+    sums_are_reports_only_on_terminals (Once);
+    unreadable_files_are_named_and_skipped (Once);
+    folders_of_results_become_tables (Once);
 }
 
-fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
+fn saved_results_reproduce_printed_reports(context: &Context) {
     let scratch = Scratch::new("shown");
     let path = scratch.path().join("result.json.gz");
     let scenario = scratch.file("404.toml", "answer = \"HTTP/1.1 404 Not Found\\r\\nContent-Length: 0\\r\\n\\r\\n\"");
@@ -44,7 +44,7 @@ fn a_saved_result_is_the_report_that_was_printed(context: &Context) {
     }
 }
 
-fn standard_output_takes_the_document_and_standard_input_gives_it_back(context: &Context) {
+fn documents_pass_through_standard_streams(context: &Context) {
     let server = target();
     let run = context.onrush().words("-n 50 -c 5 -o -").word(url(&server, "/")).run();
     let document: Value = serde_json::from_str(&run.stdout).expect("it is JSON and nothing else");
@@ -60,7 +60,7 @@ fn standard_output_takes_the_document_and_standard_input_gives_it_back(context: 
     assert!(piped("table --columns requests -").ends_with("| 1 | 50 |\n"));
 }
 
-fn a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe(context: &Context) {
+fn sums_are_reports_only_on_terminals(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("sum"));
     let path = scratch.path().join("a.json");
     assert_eq!(context.onrush().words("-n 50 -c 5 -o").word(&path).word(url(&server, "/")).run().code, 0);
@@ -72,7 +72,7 @@ fn a_sum_is_a_report_on_a_terminal_and_a_document_in_a_pipe(context: &Context) {
     assert!(shown.starts_with('{'), "{shown}");
 }
 
-fn what_cannot_be_read_is_named_and_the_rest_is_shown(context: &Context) {
+fn unreadable_files_are_named_and_skipped(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("unread"));
     let [whole, half] = ["whole.json", "half.json"].map(|name| scratch.path().join(name));
     assert_eq!(context.onrush().words("-n 50 -c 5 -o").word(&whole).word(url(&server, "/")).run().code, 0);
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_named_and_the_rest_is_shown(context: &Context) {
     }
 }
 
-fn a_folder_of_results_is_a_table(context: &Context) {
+fn folders_of_results_become_tables(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("folder"));
     for name in ["x-c-10-1.json", "x-c-2-1.json.gz", "x-c-2-2.json"] {
         let path = scratch.path().join(name);

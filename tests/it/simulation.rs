@@ -1,4 +1,4 @@
-//! The whole program in virtual time: its expected output was computed by hand.
+//! The whole program in virtual time. Expected output was computed by hand.
 
 use serde_json::{Value, json};
 
@@ -6,39 +6,39 @@ use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases};
 use crate::results::number;
 
 cases! {
-    a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed (Once);
-    a_stall_is_reported_by_wrks_rules_as_computed (Once);
-    answers_that_are_all_late_leave_wrks_latency_empty (Once);
-    times_without_answers_are_those_of_all_threads_together (Once);
-    what_was_in_flight_when_measuring_began_counts_with_its_whole_latency (Once);
-    no_rate_is_higher_than_the_connections_can_make (Once);
-    what_was_due_has_one_account (Once);
-    connections_that_were_not_busy_are_said_first_with_where_they_were (Once);
-    an_interim_answer_is_counted_and_is_no_first_byte (Once);
-    a_bug_in_a_thread_is_named_and_loses_nothing (Once);
-    the_same_command_line_gives_the_same_bytes (Once);
-    resets_and_closes_are_named_wherever_they_happen (Once);
-    running_out_of_ports_is_named_and_survived (Once);
-    a_run_of_requests_waits_for_a_server_that_starts_late (Once);
-    a_server_that_stays_away_ends_a_run_of_requests (Once);
-    a_quiet_run_prints_its_report_and_errors (Once);
-    stages_of_connections_tell_what_a_probe_would (Once);
-    what_limited_a_run_is_known_in_virtual_time_too (Once);
-    latencies_in_front_of_a_queue_are_those_that_theory_computes (Once);
-    a_server_with_a_limit_refuses_what_it_has_no_room_for (Once);
-    a_server_beyond_its_cliff_does_less (Once);
-    a_noisy_server_is_faster_in_some_seconds_than_in_others (Once);
-    a_pool_of_workers_serves_as_computed (Once);
-    a_server_of_few_processes_leaves_the_other_connections_hanging (Once);
-    connections_that_close_make_room_for_others_in_their_order (Once);
-    delays_have_the_distribution_that_was_asked_for (Once);
-    advice_on_connections_that_pause_settles (Once);
-    a_scenario_that_cannot_be_understood_is_refused (Once);
-    a_script_that_never_returns_is_named_in_virtual_time_too (Once);
-    a_search_over_threads_needs_a_target_for_any_number_of_them (Once);
+    stalls_are_reported_as_computed (Once);
+    stalls_follow_wrks_rules_as_computed (Once);
+    only_late_responses_leave_wrks_latency_empty (Once);
+    silences_are_common_to_all_threads (Once);
+    carried_over_requests_keep_their_latency (Once);
+    rates_never_exceed_connection_capacity (Once);
+    due_requests_have_one_account (Once);
+    idle_connections_are_reported_first (Once);
+    interim_responses_are_no_first_byte (Once);
+    thread_bugs_are_named_and_lose_nothing (Once);
+    equal_command_lines_give_equal_bytes (Once);
+    resets_and_closes_are_named_anywhere (Once);
+    port_exhaustion_is_named_and_survived (Once);
+    request_runs_wait_for_late_servers (Once);
+    absent_servers_end_request_runs (Once);
+    quiet_runs_print_report_and_errors (Once);
+    connection_stages_replace_probes (Once);
+    limits_are_known_in_virtual_time (Once);
+    queue_latencies_match_theory (Once);
+    limited_servers_refuse_surplus_requests (Once);
+    servers_beyond_their_cliff_slow_down (Once);
+    noisy_servers_vary_by_second (Once);
+    worker_pools_serve_as_computed (Once);
+    few_processes_leave_connections_hanging (Once);
+    closing_connections_make_room_in_order (Once);
+    delays_have_the_requested_distribution (Once);
+    advice_for_pausing_connections_converges (Once);
+    invalid_scenarios_are_refused (Once);
+    hanging_scripts_are_named_in_virtual_time (Once);
+    thread_searches_need_divisible_capacity (Once);
 }
 
-/// One request after the other, a millisecond each, in which nothing is answered from 20 s to 30 s.
+/// Sequential requests of a millisecond each, with no response from 20 s to 30 s.
 const STALL: &str = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 20.0\nfor_s = 10.0\n";
 
 // 19,999 requests end before the stall, each after 1 ms; one is sent 1 ms before it and ends with it, after 10.001 s;
@@ -87,22 +87,22 @@ Requests/sec:    833.33
 Transfer/sec:     42.32KB
 ";
 
-fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context) {
+fn stalls_are_reported_as_computed(context: &Context) {
     let output = simulate(context.onrush().words("-c1 -d60s --probe off"), STALL);
     assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
-    // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is checked every tenth of a second.
+    // Sent at 19.999 s, the request exceeds the timeout of 2 s at 21.999 s; checks are every tenth of a second.
     let notes = "note: no response from 20.0 s to 30.0 s
 note: timeout: 1 × no complete response within 2 s (22.0 s into the run); change the limit with --timeout
 ";
     assert_eq!(output.stderr, notes);
 }
 
-fn a_stall_is_reported_by_wrks_rules_as_computed(context: &Context) {
+fn stalls_follow_wrks_rules_as_computed(context: &Context) {
     let output = simulate(context.called("wrk").words("-t1 -c1 -d60s --latency"), STALL);
     assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (0, STALLED_AS_WRK, ""));
 }
 
-fn a_quiet_run_prints_its_report_and_errors(context: &Context) {
+fn quiet_runs_print_report_and_errors(context: &Context) {
     let run = |words: &str| simulate(context.onrush().words("-c1 -d60s --probe off").words(words), STALL);
     let usual = run("");
     assert!(usual.stderr.starts_with("note: ") && !usual.verdict.is_empty(), "{usual:?}");
@@ -115,7 +115,7 @@ fn a_quiet_run_prints_its_report_and_errors(context: &Context) {
     assert_eq!((broken.code, broken.stderr.as_str()), (3, "onrush: --fail-if rate>1: it was 833.33\n"));
 }
 
-fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
+fn only_late_responses_leave_wrks_latency_empty(context: &Context) {
     let slow = "connect_us = 0.0\nlatency_us = 2500000.0\n";
     let native = simulate(context.onrush().words("-c1 -d9s"), slow);
     assert_eq!((native.requests(), native.socket_errors("timeout")), (3, 3), "{native:?}");
@@ -125,7 +125,7 @@ fn answers_that_are_all_late_leave_wrks_latency_empty(context: &Context) {
     assert_eq!(compat.line("Latency"), Some("Latency     0.00us    0.00us   0.00us    -nan%"));
 }
 
-fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
+fn silences_are_common_to_all_threads(context: &Context) {
     let words = "note: no response from";
     let outage = simulate(context.onrush().words("-t2 -c4 -d4s"), "[[stall]]\nfrom_s = 1.3\nfor_s = 1.2");
     assert!(outage.note(words).ends_with("no response from 1.3 s to 2.5 s"), "{outage:?}");
@@ -137,11 +137,11 @@ fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
     let refused = simulate(context.onrush().words("-t2 -c2 -d4s"), refused);
     assert!(refused.note(words).contains("no response from 1.0 s to "), "{refused:?}");
     for (options, scenario) in [
-        // Every response takes that long.
+        // Every response takes this long.
         ("-t1 -c1 -d9s", "latency_us = 900000.0"),
         // Another connection gets responses meanwhile.
         ("-t1 -c4 -d3s", "[[fault]]\nevery = 5000\nwhat = 'hang'"),
-        // Workers that have had all their requests.
+        // Workers that have sent all their requests.
         ("-t2 -c2 -n999", ""),
     ] {
         let output = simulate(context.onrush().words(options), scenario);
@@ -152,8 +152,8 @@ fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
     assert!(!output.stderr.contains(words), "nothing was asked either: {output:?}");
 }
 
-fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context: &Context) {
-    // On each connection requests are sent at 0, 500 and 1,000 ms. The window is from 250 to 1,250 ms.
+fn carried_over_requests_keep_their_latency(context: &Context) {
+    // Requests are sent at 0, 500 and 1,000 ms on each connection. The window is from 250 to 1,250 ms.
     let options = "-t1 -c8 --warmup 250ms -d1s";
     let scenario = "connect_us = 0.0\nlatency_us = 500000.0";
     let (output, document) = simulated_document(context.onrush().words(options), scenario);
@@ -167,8 +167,8 @@ fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
 
-/// Every third request hangs: 20 complete, ten are abandoned, and nothing is left.
-fn what_was_due_has_one_account(context: &Context) {
+/// Every third request hangs: 20 complete, ten are abandoned, and nothing remains.
+fn due_requests_have_one_account(context: &Context) {
     let options = "-t1 -c10 -n30 -R100 --give-up 1s";
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\n[[fault]]\nevery = 3\nwhat = 'hang'";
     let (output, document) = simulated_document(context.onrush().words(options), scenario);
@@ -185,13 +185,13 @@ fn what_was_due_has_one_account(context: &Context) {
 }
 
 /// If the last request of `-n` ends the run, nothing balances the warm-up's requests.
-fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
-    // Requests are sent at 0, 500 and 1,000 ms on each connection; the window is from 250 to 1,500 ms.
+fn rates_never_exceed_connection_capacity(context: &Context) {
+    // Requests are sent at 0, 500 and 1,000 ms on each connection. The window is from 250 to 1,500 ms.
     let options = "-t1 -c8 --warmup 250ms -n16";
     let (output, document) =
         simulated_document(context.onrush().words(options), "connect_us = 0.0\nlatency_us = 500000.0");
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
-    // The line of the requests counts the requests of the rate.
+    // The line of the requests counts those of the rate.
     assert_eq!((output.requests(), fates), (16, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
     assert_eq!(output.line("8 more"), Some("8 more were carried over from the warm-up"));
     assert_eq!(
@@ -201,10 +201,10 @@ fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
 }
 
 /// Figures that look good because of missing requests.
-fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &Context) {
+fn idle_connections_are_reported_first(context: &Context) {
     let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s --probe off"), scenario);
-    // For six of ten seconds the target refuses, and every response before that ends its connection. The first steps of
-    // the back-off, which doubles from 1 ms to 1 s, are short.
+    // The target refuses for six of ten seconds, and every response before ends its connection. The first steps of the
+    // back-off, which doubles from 1 ms to 1 s, are short.
     let (output, document) =
         run("connect_us = 100.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\
                                   Content-Length: 0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 4.0\nfor_s = 6.0");
@@ -217,7 +217,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     let (output, document) = run("ports = 6\nconnect_us = 0.0");
     assert!(output.verdict.contains("4 of 10 connections were missing on average"), "{output:?}");
     assert_in_flight(&document, 6.0);
-    // Every 3,000th request gets no response, until all connections wait for such a one.
+    // Every 3,000th request gets no response, until all connections wait for one.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
     let said = "left requests unanswered: 10 at the end, after at least a second and three times the slowest response; the \
                 latencies leave them out";
@@ -225,7 +225,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 10.0);
 }
 
-/// Checks how many connections were busy, with one request each, on average.
+/// Checks the average number of busy connections, with one request each.
 fn assert_in_flight(document: &Value, expected: f64) {
     for name in ["mean", "busy_connections"] {
         let mean = number(document, &format!("/in_flight/{name}"));
@@ -234,7 +234,7 @@ fn assert_in_flight(document: &Value, expected: f64) {
 }
 
 /// A head of 28 bytes arrives a microsecond before each response.
-fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
+fn interim_responses_are_no_first_byte(context: &Context) {
     let scenario = "connect_us = 0.0\nsplit = 28\nanswer = \"HTTP/1.1 103 Early Hints\\r\\n\\r\\n\
                     HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let (output, document) = simulated_document(context.onrush().words("-t1 -c1 -n10 --breakout=all"), scenario);
@@ -251,12 +251,12 @@ fn an_interim_answer_is_counted_and_is_no_first_byte(context: &Context) {
     assert!(once.stdout.contains("first byte 11.00us after the request"), "{once:?}");
 }
 
-fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
+fn thread_bugs_are_named_and_lose_nothing(context: &Context) {
     let scenario = "[[fault]]\nevery = 5000\nwhat = 'bug'";
     let (output, document) = simulated_document(context.onrush().words("-t2 -c2 -d1000000s"), scenario);
     assert_eq!(output.code, 1, "{output:?}");
     output.assert_standard();
-    // Both threads make a request a millisecond; the first one meets its 5,000th in the last tenth of 5 s.
+    // Both threads make a request per millisecond. The first one meets its 5,000th in the last tenth of 5 s.
     assert!((9_790..=9_900).contains(&output.requests()), "{output:?}");
     assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
     let why = document["incomplete"].as_str().expect("it is marked");
@@ -265,7 +265,7 @@ fn a_bug_in_a_thread_is_named_and_loses_nothing(context: &Context) {
     output.note("a bug, on purpose");
 }
 
-/// A server with everything that is random.
+/// A server with every random feature.
 const TROUBLED: &str = "
     jitter_us = 5000.0
     [capacity]\nworkers = 2\nservice_us = 4000.0\nspread = 'exponential'\nqueue = 40\nnoise = 0.2
@@ -275,8 +275,9 @@ const TROUBLED: &str = "
     [[fault]]\nevery = 419\nwhat = 'hang'
     [[fault]]\nevery = 523\nwhat = { answer = 'nonsense' }";
 
-/// Whatever ends a run, or decides about the next one: responses, a stop rule, a gate, a limit of patience, a signal.
-fn the_same_command_line_gives_the_same_bytes(context: &Context) {
+/// Covers everything that ends a run or decides about the next one: responses, a stop rule, a gate, an abandonment
+/// limit, a signal.
+fn equal_command_lines_give_equal_bytes(context: &Context) {
     let pauses = "function delay() return math.random(20) end function response() end";
     for (words, more, script, code) in [
         ("-t2 -c10 -n2000 --give-up 3s --latency", "", "", 0),
@@ -307,7 +308,7 @@ fn the_same_command_line_gives_the_same_bytes(context: &Context) {
     }
 }
 
-fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
+fn resets_and_closes_are_named_anywhere(context: &Context) {
     // The head of the response has 39 bytes, all of it 52.
     let closed = |after: usize| match after {
         0 => "closed by the server before a response began",
@@ -326,7 +327,7 @@ fn resets_and_closes_are_named_wherever_they_happen(context: &Context) {
     }
 }
 
-fn running_out_of_ports_is_named_and_survived(context: &Context) {
+fn port_exhaustion_is_named_and_survived(context: &Context) {
     let output = simulate(context.onrush().words("-t1 -c10 -d1s"), "ports = 6\nconnect_us = 0.0");
     assert_eq!((output.code, output.requests()), (0, 6_000), "six connections carry on: {output:?}");
     assert!(output.verdict.contains("4 of 10 connections were missing on average"), "{output:?}");
@@ -335,8 +336,8 @@ fn running_out_of_ports_is_named_and_survived(context: &Context) {
     assert!((4 * 8..=4 * 13).contains(&failed), "four slots, their waits doubling from 1 ms: {output:?}");
 }
 
-fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
-    // Two seconds' work after three seconds of refusals.
+fn request_runs_wait_for_late_servers(context: &Context) {
+    // Two seconds of work after three seconds of refusals.
     let output = simulate(context.onrush().words("-t1 -c4 -n8000"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 3.0");
     assert_eq!((output.code, output.requests()), (0, 8_000), "refused connects use up none: {output:?}");
     let elapsed_s: f64 =
@@ -349,7 +350,7 @@ fn a_run_of_requests_waits_for_a_server_that_starts_late(context: &Context) {
     assert!((8..=16).contains(&refused), "waits double from 1 ms: {output:?}");
 }
 
-fn a_server_that_stays_away_ends_a_run_of_requests(context: &Context) {
+fn absent_servers_end_request_runs(context: &Context) {
     let output = simulate(context.onrush().words("-t1 -c4 -n10"), "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0");
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     output.note("the target was unreachable for 30s: the run ended after 0 of 10 requests");
@@ -360,8 +361,8 @@ fn a_server_that_stays_away_ends_a_run_of_requests(context: &Context) {
     output.note("the target was unreachable for 5s");
 }
 
-/// Its thread is lost; the other one goes on, and time with it.
-fn a_script_that_never_returns_is_named_in_virtual_time_too(context: &Context) {
+/// The thread is lost; the other one continues, and so does time.
+fn hanging_scripts_are_named_in_virtual_time(context: &Context) {
     let script = "function setup(thread) made = (made or 0) + 1 thread:set('id', made) end
                   function response() while id == 1 do end end";
     let output = simulate(context.onrush().words("-t2 -c2 -d2s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
@@ -372,7 +373,7 @@ fn a_script_that_never_returns_is_named_in_virtual_time_too(context: &Context) {
     );
 }
 
-fn a_search_over_threads_needs_a_target_for_any_number_of_them(context: &Context) {
+fn thread_searches_need_divisible_capacity(context: &Context) {
     let words = "-c4 --find-max errors<1% --over threads -d 8s";
     let output = simulate(context.onrush().words(words), "[capacity]\nworkers = 4\nservice_us = 1000.0");
     let line = "onrush: --over threads: the scenario's capacity is divided among the threads, and not every number of them \
@@ -380,13 +381,13 @@ fn a_search_over_threads_needs_a_target_for_any_number_of_them(context: &Context
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 
-fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
+fn invalid_scenarios_are_refused(context: &Context) {
     let capacity = |more: &str| format!("[capacity]\nworkers = 1\n{more}");
     for scenario in [
         "latency_us = 'soon'",
         "latencies = 1.0",
         "[[fault]]\nevery = 1\nwhat = 'dance'",
-        // Virtual time would not go on.
+        // Virtual time would not advance.
         "latency_us = -5.0",
         "[[stall]]\nfrom_s = 1.0\nfor_s = -inf",
         "serves = -1",
@@ -411,12 +412,12 @@ fn a_scenario_that_cannot_be_understood_is_refused(context: &Context) {
     }
 }
 
-/// One worker takes 2 ms on average, exponentially distributed, and requests come at random, 250 a second (M/M/1). The
-/// time of a response is exponentially distributed with mean 1/(500/s - 250/s).
+/// One worker takes 2 ms on average, exponentially distributed, and requests arrive at random, 250 per second (M/M/1).
+/// The response time is exponentially distributed with mean 1/(500/s - 250/s).
 ///
 /// The variance of the mean of n successive times is ρ (2 + 5ρ - 4ρ² + ρ³) / (1 - ρ)⁴ / n services² (Daley 1968), which
-/// is 29/n for ρ = 1/2. With n = 20,000 the deviation is 0.038 of 2 services or 1.9 %, of which five are allowed.
-fn latencies_in_front_of_a_queue_are_those_that_theory_computes(context: &Context) {
+/// is 29/n for ρ = 1/2. With n = 20,000 the deviation is 0.038 of 2 services or 1.9 %; five deviations are allowed.
+fn queue_latencies_match_theory(context: &Context) {
     let words = "-t1 -c100 --max-inflight 500 -R 250 --arrivals poisson -d80s";
     let scenario = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\n\
                     spread = 'exponential'";
@@ -427,14 +428,14 @@ fn latencies_in_front_of_a_queue_are_those_that_theory_computes(context: &Contex
     }
 }
 
-/// Two workers, 10 ms each: 200/s. Of 30 connections two are being served and ten wait; 18 are told at once, after a
-/// millisecond, that there is no room, and ask again.
-fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
+/// Two workers, 10 ms each: 200/s. Of 30 connections, two are served and ten wait. 18 are refused after a millisecond
+/// for lack of room, and ask again.
+fn limited_servers_refuse_surplus_requests(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\n[capacity]\nservice_us = 10000.0\nqueue = 10\nworkers =";
     for threads in ["-t1", "-t2"] {
         let onrush = context.onrush().words(threads).words("-c30 -d2s");
         let output = simulate(onrush, &format!("{scenario} 2"));
-        // Two of these 200 a second are done when the two seconds end, and on their way.
+        // Two of these 200 per second are done at the end of the two seconds, and in transit.
         assert!(output.verdict.contains("99 % of the responses were 503"), "{output:?}");
         assert_eq!(output.line("Status 503"), Some("Status 503: 35,602 · 200: 398"), "{output:?}");
     }
@@ -447,12 +448,12 @@ fn a_server_with_a_limit_refuses_what_it_has_no_room_for(context: &Context) {
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 
-/// One worker, 2 ms each, but four times as long while more than ten requests wait when one arrives.
-fn a_server_beyond_its_cliff_does_less(context: &Context) {
+/// One worker, 2 ms each, but four times as long while more than ten requests wait on arrival.
+fn servers_beyond_their_cliff_slow_down(context: &Context) {
     let cliff = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\n\
                  cliff = { waiting = 10, slower = 4.0 }";
     for (connections, latency, rate) in [("-c11", "22.00ms", "500.00"), ("-c13", "104.00ms", "125.00")] {
-        // From 1 s on, all that was begun at the old pace is done.
+        // From 1 s on, everything started at the old pace is done.
         let onrush = context.onrush().words("-t1 --warmup 1s -d8s").words(connections);
         let output = simulate(onrush, cliff);
         let words = |start| output.line(start).map_or(Vec::new(), |line| line.split_whitespace().skip(1).collect());
@@ -461,21 +462,21 @@ fn a_server_beyond_its_cliff_does_less(context: &Context) {
     }
 }
 
-/// One worker, a millisecond each, a fifth more or less: between 1,000/1.2 and 1,000/0.8 a second, and one more or less
+/// One worker, a millisecond each, plus or minus a fifth: between 1,000/1.2 and 1,000/0.8 per second, plus or minus one
 /// at the ends.
-fn a_noisy_server_is_faster_in_some_seconds_than_in_others(context: &Context) {
+fn noisy_servers_vary_by_second(context: &Context) {
     let noisy = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 1000.0\nnoise = 0.2";
     let (_, document) = simulated_document(context.onrush().words("-t1 -c4 -d20s"), noisy);
     let rows = document["timeline"].as_array().unwrap();
     let rates: Vec<u64> = rows.iter().map(|row| row["completed"].as_u64().unwrap()).collect();
     assert!(rates.len() == 20 && rates.iter().all(|rate| (832..=1_251).contains(rate)), "{rates:?}");
-    // Of 20 evenly distributed numbers, all are in one half once in 500,000 times.
+    // Of 20 uniformly distributed numbers, all are in one half once in 500,000 times.
     assert!(rates.iter().any(|rate| *rate < 980) && rates.iter().any(|rate| *rate > 1_020), "{rates:?}");
 }
 
-/// Four workers, 5 ms each: 800/s. With 16 connections each request waits for three others. The service times have the
+/// Four workers, 5 ms each: 800/s. With 16 connections, each request waits for three others. The service times have the
 /// names of the embedded target's paths.
-fn a_pool_of_workers_serves_as_computed(context: &Context) {
+fn worker_pools_serve_as_computed(context: &Context) {
     let pool = "connect_us = 0.0\nlatency_us = 0.0\npool = { workers = 4, ms = 5 }";
     for threads in ["-t1", "-t2"] {
         let output = simulate(context.onrush().words(threads).words("-c16 --warmup 1s -d2s"), pool);
@@ -489,7 +490,7 @@ fn a_pool_of_workers_serves_as_computed(context: &Context) {
 }
 
 /// Four of 16 connections are served, 5 ms each: the other twelve never get a response.
-fn a_server_of_few_processes_leaves_the_other_connections_hanging(context: &Context) {
+fn few_processes_leave_connections_hanging(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 0.0\nserves = 4\ndelay = { ms = 5.0 }";
     for threads in ["-t1", "-t2"] {
         let onrush = context.onrush().words(threads).words("-c16 -d1.001s");
@@ -500,8 +501,8 @@ fn a_server_of_few_processes_leaves_the_other_connections_hanging(context: &Cont
     }
 }
 
-/// One of three connections is served, 10 ms, and is then closed: the next one has waited for the other two.
-fn connections_that_close_make_room_for_others_in_their_order(context: &Context) {
+/// One of three connections is served in 10 ms and then closed: the next one has waited for the other two.
+fn closing_connections_make_room_in_order(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 0.0\nserves = 1\ndelay = { ms = 10.0 }\nclose = true\nanswer = \
                     \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let onrush = context.onrush().words("-t1 -c3 -n100");
@@ -513,7 +514,7 @@ fn connections_that_close_make_room_for_others_in_their_order(context: &Context)
 }
 
 /// Means of 20,000 times are within five of their deviations.
-fn delays_have_the_distribution_that_was_asked_for(context: &Context) {
+fn delays_have_the_requested_distribution(context: &Context) {
     for (delay, mean_us, deviation_us) in [
         ("ms = 5.0", 5_000.0, 0.0),
         ("ms = 5.0, sd = 1.5", 5_000.0, 1_500.0),
@@ -528,7 +529,7 @@ fn delays_have_the_distribution_that_was_asked_for(context: &Context) {
     }
 }
 
-/// Runs a command line in a scenario, and returns its document too.
+/// Runs a command line in a scenario, and also returns its document.
 pub fn simulated_document(onrush: Onrush, scenario: &str) -> (ProgramOutput, Value) {
     let scratch = Scratch::new("simulated");
     let path = scratch.path().join("r.json");
@@ -537,7 +538,7 @@ pub fn simulated_document(onrush: Onrush, scenario: &str) -> (ProgramOutput, Val
     (output, serde_json::from_str(&text).expect("it is JSON"))
 }
 
-fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
+fn limits_are_known_in_virtual_time(context: &Context) {
     let quick = "connect_us = 100.0\nlatency_us = 1000.0\n";
     let table = [
         ("-c8", "", "connections", None),
@@ -573,7 +574,7 @@ pub fn simulate(onrush: Onrush, scenario: &str) -> ProgramOutput {
     output
 }
 
-fn stages_of_connections_tell_what_a_probe_would(context: &Context) {
+fn connection_stages_replace_probes(context: &Context) {
     let workers =
         |workers: u32, spread: &str| format!("[capacity]\nworkers = {workers}\nservice_us = 10000.0\n{spread}");
     let exponential = "spread = 'exponential'";
@@ -604,7 +605,7 @@ fn stages_of_connections_tell_what_a_probe_would(context: &Context) {
             "the number of requests in flight is the limit (half as many in flight brought half)",
         ),
         ("c=20s:8,20s:16", workers(11, exponential), "the target is near its limit (half as many in flight brought 3"),
-        // More connections come as time passes, so that either may be why there are more responses.
+        // Connections increase with time, so either may explain an increase of responses.
         ("c=20s:0..16", "delay = { ms = 10.0 }".to_owned(), "the limit is unclear"),
         ("c=10s:16", workers(4, ""), "the limit is unclear"),
     ];
@@ -618,8 +619,8 @@ fn stages_of_connections_tell_what_a_probe_would(context: &Context) {
     }
 }
 
-/// Whoever follows it gets no other number: at 100 requests per second, pauses of half a second take 50 connections.
-fn advice_on_connections_that_pause_settles(context: &Context) {
+/// Following the advice gives no other number: at 100 requests per second, pauses of half a second take 50 connections.
+fn advice_for_pausing_connections_converges(context: &Context) {
     let pauses = "function delay() return 500 end";
     let mut connections = 20;
     for advice in 0.. {

@@ -1,10 +1,9 @@
-//! Situations with a known bottleneck, drawn at random, on sockets: the verdict, and whether advice with a number
-//! holds.
+//! Random situations with a known bottleneck, on sockets: the verdict, and the correctness of numeric advice.
 //!
 //! A closed loop with n requests in flight has min(n, workers) ÷ service time responses per second, whatever the
-//! distribution of the times; where the machine is slower than that, the truth comes from runs. Half of the situations
-//! are beside a busy loop. `SITUATIONS` in the environment is their number, `SITUATIONS_SEED` the first seed.
-//! Situations in virtual time are in `src/single/situations.rs`.
+//! distribution of the times. Where the machine is slower, the true value comes from runs. Half of the situations run
+//! beside a busy loop. `SITUATIONS` in the environment is their number, `SITUATIONS_SEED` the first seed. Situations in
+//! virtual time are in `src/single/situations.rs`.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -18,27 +17,27 @@ use crate::harness::{Context, Onrush, Scratch, Served, cases, target, url};
 use crate::results::{document, number};
 
 cases! {
-    rates_of_targets_are_those_that_are_computed (Once);
-    verdicts_of_random_situations_are_not_confidently_wrong (Once);
-    what_is_advised_reaches_what_was_said (Once);
+    target_rates_match_computation (Once);
+    random_verdicts_are_never_confidently_wrong (Once);
+    advice_reaches_predicted_rates (Once);
 }
 
-/// Enough for shares of them to mean something.
+/// Enough for meaningful shares.
 const SITUATIONS: u64 = 72;
 const ADVISED: u64 = 32;
-/// The elasticity from which more in flight bring more, and below which they bring nothing.
+/// The elasticity from which more requests in flight increase the rate, and below which they do not.
 const FOLLOWS: f64 = 0.7;
 const STAYS: f64 = 0.3;
-/// An elasticity that is no further than this from a limit between two verdicts is near it.
+/// An elasticity within this distance of a limit between two verdicts is near it.
 const NEAR: f64 = 0.1;
-/// A machine that reaches this share of the rate that is known does not limit it.
+/// A machine that reaches this share of a known rate is not the limit.
 const REACHED: f64 = 0.95;
-/// The error of a computed elasticity: of the times that the target adds to its workers' times.
+/// Error of a computed elasticity, due to times that the target adds to its workers' times.
 const COMPUTED: f64 = 0.03;
-/// A rate that is no further than this from a capacity is at it.
+/// A rate within this distance of a capacity equals it.
 const AT_CAPACITY: f64 = 0.02;
 
-/// A process that takes all the time of a processor until this is dropped.
+/// A process that occupies a processor until this is dropped.
 struct BusyLoop(Child);
 
 impl BusyLoop {
@@ -68,7 +67,7 @@ fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-/// A number between these, log-uniform.
+/// A log-uniform number in this range.
 fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low * (high / low).powf(random.uniform())
 }
@@ -77,9 +76,9 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
 pub enum ServiceKind {
     Constant,
     Exponential,
-    /// With this standard deviation, as a multiple of the mean.
+    /// Holds the standard deviation as a multiple of the mean.
     LogNormal(f64),
-    /// Half of the requests takes five times as long as the others.
+    /// Half of the requests take five times as long as the others.
     Bimodal,
 }
 
@@ -93,7 +92,7 @@ impl ServiceKind {
         }
     }
 
-    /// The standard deviation as a multiple of the mean.
+    /// Standard deviation as a multiple of the mean.
     fn variation(self) -> f64 {
         match self {
             Self::Constant => 0.0,
@@ -126,14 +125,14 @@ impl ServerWorkers {
         (path + &others).trim_end_matches(['?', '&']).to_owned()
     }
 
-    /// Responses per second with so many requests in flight.
+    /// Responses per second with this many requests in flight.
     pub fn per_s(self, in_flight: u32) -> f64 {
         let served = if self.workers == 0 { in_flight } else { in_flight.min(self.workers) };
         f64::from(served) / self.ms * 1e3
     }
 
-    /// Responses per second with so many requests in flight on this machine, which adds to the times; `None`: it is too
-    /// slow. It is known of workers that are never idle, and measured with constant times otherwise.
+    /// Responses per second with this many requests in flight on this machine, which adds to the times; `None` if it is
+    /// too slow. Known for workers that are never idle, otherwise measured with constant times.
     fn per_s_here(self, context: &Context, server: &Served, in_flight: u32) -> Option<f64> {
         let known = self.per_s(in_flight);
         if (1..=in_flight).contains(&self.workers) {
@@ -142,7 +141,7 @@ impl ServerWorkers {
         let path = Self { service: ServiceKind::Constant, ..self }.path();
         let program = context.onrush().words(&format!("-t1 -c{in_flight} --probe off --warmup 200ms -d700ms"));
         let document = document(program.word(served_url(server, &path)), &Scratch::new("situation")).1;
-        // Requests in flight, by their latency: a part of a burst at the end does not matter.
+        // Requests in flight, by their latency: a partial burst at the end does not matter.
         let per_s =
             number(&document, "/evidence/load/in_flight") / number(&document, "/evidence/latency/mean_us") * 1e6;
         (per_s > 0.5 * known).then_some(per_s)
@@ -159,7 +158,7 @@ fn reached(context: &Context, url: &str, words: &str) -> f64 {
     number(&document(program, &Scratch::new("situation")).1, "/evidence/load/rate_per_s")
 }
 
-/// An elasticity that is known: the range in which it is.
+/// The range of a known elasticity.
 #[derive(Clone, Copy)]
 pub struct Truth {
     low: f64,
@@ -167,7 +166,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// From pairs of rates at two numbers of requests in flight: two standard errors, and `more`.
+    /// From pairs of rates at two numbers of requests in flight: two standard errors, plus `more`.
     fn new([c, other]: [u32; 2], pairs: [[f64; 2]; 3], more: f64) -> Self {
         let each =
             pairs.map(|[c_per_s, other_per_s]| (c_per_s / other_per_s).ln() / (f64::from(c) / f64::from(other)).ln());
@@ -177,12 +176,12 @@ impl Truth {
         Self { low: mean - error, high: mean + error }
     }
 
-    /// From rates that are known at two numbers of requests in flight, as three looks at the machine tell them.
+    /// From known rates at two numbers of requests in flight, from three looks at the machine.
     pub fn computed(numbers: [u32; 2], pairs: [[f64; 2]; 3]) -> Self {
         Self::new(numbers, pairs, COMPUTED)
     }
 
-    /// From runs with as many requests in flight, three times each in turn.
+    /// From runs with these numbers of requests in flight, three times each in turn.
     pub fn measured(context: &Context, url: &str, threads: u32, numbers: [u32; 2]) -> Self {
         let rate = |c: u32| reached(context, url, &format!("-t{} -c{c} --warmup 200ms -d1500ms", threads.min(c)));
         Self::new(numbers, [(); 3].map(|()| numbers.map(rate)), 0.0)
@@ -210,14 +209,14 @@ impl std::fmt::Display for Truth {
     }
 }
 
-/// How right a verdict is.
+/// Correctness of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Right,
     Unclear,
-    /// Unclear, and the truth is so near to the limit between two verdicts that no probe of this length can tell.
+    /// Unclear, and too close to the limit between two verdicts for a probe of this length.
     Between,
-    /// The machine itself was the limit: others took its processors, and the verdict says so.
+    /// The machine itself was the limit: other processes used its processors, and the verdict says so.
     Machine,
     Wrong,
 }
@@ -228,7 +227,7 @@ impl From<bool> for Class {
     }
 }
 
-/// Verdicts by how right they are.
+/// Verdicts by correctness.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerdictCounts {
     pub right: u32,
@@ -260,7 +259,7 @@ impl AddAssign<Class> for VerdictCounts {
     }
 }
 
-/// The counts of several kinds of situations, as a table.
+/// Counts of several kinds of situations, as a table.
 #[derive(Default)]
 pub struct VerdictTable(BTreeMap<String, VerdictCounts>);
 
@@ -293,12 +292,12 @@ impl VerdictTable {
     }
 }
 
-/// The verdict of a run, with other facts about it.
+/// The verdict of a run, with other facts.
 pub struct RunVerdict {
     pub document: Value,
     pub limited_by: String,
     pub sentence: String,
-    /// The numbers of requests in flight that the sentence compares.
+    /// The numbers of requests in flight that the verdict compares.
     pub compared: Option<[u32; 2]>,
     pub per_s: f64,
 }
@@ -313,12 +312,12 @@ impl RunVerdict {
         Self { limited_by, sentence, compared, per_s, document }
     }
 
-    /// How long its probe took, in seconds.
+    /// Duration of the probe, in seconds.
     fn probe_s(&self) -> Option<f64> {
         self.document.pointer("/evidence/probe/duration_s").and_then(Value::as_f64).filter(|&seconds| seconds > 0.0)
     }
 
-    /// Returns how right a verdict on the generator is: the machine kept a target from a rate that it is known for.
+    /// Judges a verdict on the generator: the machine kept a target below its known rate.
     pub fn is_machine(&self, known_per_s: f64) -> Option<Class> {
         (self.limited_by == "generator_cpu").then_some(if self.per_s < REACHED * known_per_s {
             Class::Machine
@@ -380,9 +379,9 @@ fn closed_loop(context: &Context, random: &mut Random, length: &str) -> TriedSit
     TriedSituation { class, kind: kind.to_owned(), probe_s: judged.probe_s(), row }
 }
 
-/// The fewest situations of a kind whose share means anything.
+/// Minimum number of situations of a kind for a meaningful share.
 const KIND_MIN: u32 = 8;
-/// From so many responses per second on, nearly all closed loops are decided.
+/// From this many responses per second on, nearly all closed loops are decided.
 const ABOVE: f64 = 250.0;
 
 /// A rate from 0.4 to 1.4 of a known capacity.
@@ -421,7 +420,7 @@ fn rate(context: &Context, random: &mut Random, length: &str) -> TriedSituation 
     TriedSituation { class, kind: "rate".to_owned(), probe_s: None, row }
 }
 
-/// A target that stops, refuses or hangs, and a generator that has to share its processor with three others.
+/// A target that stops, refuses or hangs, and a generator that shares its processor with three others.
 fn observed(context: &Context, random: &mut Random) -> TriedSituation {
     let server = target();
     let (path, words, wanted) = one_of(
@@ -443,9 +442,9 @@ fn observed(context: &Context, random: &mut Random) -> TriedSituation {
     TriedSituation { class, kind: "observed".to_owned(), probe_s: judged.probe_s(), row }
 }
 
-/// Whatever the distribution of service times; where workers are idle, the machine adds to the times and the rate is at
-/// most that.
-fn rates_of_targets_are_those_that_are_computed(context: &Context) {
+/// For any distribution of service times. Where workers are idle, the machine adds to the times, and the computed rate
+/// is an upper bound.
+fn target_rates_match_computation(context: &Context) {
     let server = Served::start();
     for service in [ServiceKind::Constant, ServiceKind::Exponential, ServiceKind::LogNormal(0.8), ServiceKind::Bimodal]
     {
@@ -464,7 +463,7 @@ fn rates_of_targets_are_those_that_are_computed(context: &Context) {
     }
 }
 
-fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
+fn random_verdicts_are_never_confidently_wrong(context: &Context) {
     let situations = from_environment("SITUATIONS", SITUATIONS);
     let (mut table, mut probes_s) = (VerdictTable::default(), Vec::new());
     for index in 0..situations {
@@ -476,7 +475,7 @@ fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
             8 => observed(context, &mut random),
             _ => closed_loop(context, &mut random, "-d10s"),
         };
-        // onrush's view of its own threads is true on a machine that is busy.
+        // onrush's view of its own threads is correct on a busy machine.
         let is_taken = beside.is_some() || row.contains("the hypervisor took");
         let class = if row.contains(": generator_cpu: ") && is_taken { Class::Machine } else { class };
         println!("{index} {class:?} {}{row}", if beside.is_some() { "beside a busy loop: " } else { "" });
@@ -493,14 +492,14 @@ fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
         for (kind, least) in
             [("closed loop, above 250/s", 0.9), ("closed loop, 50 to 250/s", 0.55), ("rate", 0.9), ("observed", 1.0)]
         {
-            // Of few, one more or less is chance.
+            // Among few, one more or less is chance.
             let Some(counts) = Some(table.counts_of(kind)).filter(|counts| counts.all() >= KIND_MIN) else { continue };
             assert!(f64::from(counts.decided()) >= least * f64::from(counts.all()), "{kind}: {counts:?}");
         }
     }
 }
 
-/// The parameters of a service that takes so many milliseconds on average.
+/// Parameters of a service with this mean in milliseconds.
 fn service(random: &mut Random, ms: f64) -> String {
     match random.below(5) {
         0 => format!("ms={ms:.3}"),
@@ -524,7 +523,7 @@ fn rate_in_probe(document: &Value, in_flight: u64) -> f64 {
     responses / seconds
 }
 
-fn what_is_advised_reaches_what_was_said(context: &Context) {
+fn advice_reaches_predicted_rates(context: &Context) {
     let (mut errors, mut silent) = (Vec::new(), 0);
     for index in 0..ADVISED {
         let mut random = Random::new(Random::new(first_seed() + 1_000 + index).next());
@@ -532,7 +531,7 @@ fn what_is_advised_reaches_what_was_said(context: &Context) {
         let server = target();
         let (c, per_s) = (one_of(&mut random, &[2_u32, 4, 8, 16]), 2_200.0 * 1.5_f64.powf(random.uniform()));
         let service = service(&mut random, f64::from(c) / per_s * 1e3);
-        // Some have too few workers for half as many more connections.
+        // Some have too few workers for half as many additional connections.
         let workers = c + one_of(&mut random, &[c, c, (c / 4).max(1)]);
         let path = match random.below(3) {
             0 => format!("/delay/{}", service.trim_start_matches("ms=").replacen('&', "?", 1)),

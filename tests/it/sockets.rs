@@ -11,17 +11,17 @@ use crate::peers::{read_head, server, unix};
 use crate::results::document;
 
 cases! {
-    the_kernel_has_what_the_document_says needs "ss -V";
-    what_the_kernel_caps_is_said (Once);
-    a_unix_socket_has_a_send_buffer;
-    a_congestion_control_that_is_not_there_is_refused_with_those_that_are (Once);
-    one_that_is_not_allowed_is_refused_with_those_that_are (Once) needs "setpriv --bounding-set -net_admin true";
+    kernel_state_matches_documents needs "ss -V";
+    kernel_caps_are_reported (Once);
+    unix_sockets_have_send_buffers;
+    unknown_congestion_controls_list_available_ones (Once);
+    forbidden_congestion_controls_list_allowed_ones (Once) needs "setpriv --bounding-set -net_admin true";
 }
 
 /// `ss` on the client's side of each connection when its first request arrived.
 type SsLines = Arc<Mutex<Vec<String>>>;
 
-/// A server that asks `ss` about its clients, and responds to nobody before it has asked about this many.
+/// A server that asks `ss` about its clients, and responds only after it has asked about this many.
 fn asking(clients: usize) -> (SocketAddr, SsLines) {
     let (seen, all) = (SsLines::default(), Barrier::new(clients));
     let said = Arc::clone(&seen);
@@ -40,7 +40,7 @@ fn asking(clients: usize) -> (SocketAddr, SsLines) {
     (address, seen)
 }
 
-fn the_kernel_has_what_the_document_says(context: &Context) {
+fn kernel_state_matches_documents(context: &Context) {
     let scratch = Scratch::new("sockets");
     for program in context.both() {
         let (address, seen) = asking(4);
@@ -60,7 +60,7 @@ fn the_kernel_has_what_the_document_says(context: &Context) {
     }
 }
 
-fn what_the_kernel_caps_is_said(context: &Context) {
+fn kernel_caps_are_reported(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("sockets"));
     let most = |name: &str| -> u32 {
         let text = fs::read_to_string(format!("/proc/sys/net/core/{name}")).expect("Linux has it");
@@ -78,7 +78,7 @@ fn what_the_kernel_caps_is_said(context: &Context) {
     }
 }
 
-fn a_unix_socket_has_a_send_buffer(context: &Context) {
+fn unix_sockets_have_send_buffers(context: &Context) {
     let scratch = Scratch::new("sockets");
     let path = scratch.path().join("app.sock");
     unix(&path);
@@ -88,12 +88,12 @@ fn a_unix_socket_has_a_send_buffer(context: &Context) {
     assert_eq!(document["sockets"], json!({ "sndbuf": buffer }));
 }
 
-/// The congestion controls that are available or allowed, as the kernel lists them.
+/// The available or allowed congestion controls, as listed by the kernel.
 fn controls(which: &str) -> String {
     fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control")).expect("Linux has it")
 }
 
-fn a_congestion_control_that_is_not_there_is_refused_with_those_that_are(context: &Context) {
+fn unknown_congestion_controls_list_available_ones(context: &Context) {
     let server = target();
     let output = context.onrush().words("-d1s --congestion nonesuch").word(url(&server, "/")).run_plain();
     let available = controls("available");
@@ -103,7 +103,7 @@ fn a_congestion_control_that_is_not_there_is_refused_with_those_that_are(context
     assert_eq!((output.code, output.stdout.as_str(), output.stderr), (1, "", expected));
 }
 
-fn one_that_is_not_allowed_is_refused_with_those_that_are(context: &Context) {
+fn forbidden_congestion_controls_list_allowed_ones(context: &Context) {
     let (available, allowed) = (controls("available"), controls("allowed"));
     let is_allowed = |name: &str| allowed.split_whitespace().any(|allowed| allowed == name);
     // If all are allowed, there is nothing to test.

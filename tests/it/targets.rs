@@ -1,4 +1,4 @@
-//! Runs against paths of the embedded target whose limit is known, and other clients of it.
+//! Runs against paths of the embedded target with a known limit, and other clients of the target.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use crate::harness::{Context, Scratch, cases, counts, target, url};
 use crate::results::{document, number};
 
 cases! {
-    a_pool_is_no_faster_than_its_workers;
-    few_processes_leave_the_other_connections_hanging;
-    connections_that_close_take_turns_with_few_processes;
-    curl_is_served_over_http2_beside_a_run needs "curl --http2-prior-knowledge --version";
-    a_target_with_tls_speaks_both_protocols needs "curl --http2-prior-knowledge --version";
+    pools_are_limited_by_their_workers;
+    few_processes_leave_connections_hanging;
+    closing_connections_share_few_processes;
+    curl_uses_http2_during_runs needs "curl --http2-prior-knowledge --version";
+    tls_targets_speak_both_protocols needs "curl --http2-prior-knowledge --version";
 }
 
-/// Four workers, 5 ms each, so at most 800 requests a second in whatever order they come.
-fn a_pool_is_no_faster_than_its_workers(context: &Context) {
+/// Four workers, 5 ms each: at most 800 requests per second in any order.
+fn pools_are_limited_by_their_workers(context: &Context) {
     let server =
         EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 2, tls: false })
             .unwrap();
     let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/pool?workers=4&ms=5"));
     let (output, document) = document(onrush, &Scratch::new("pool"));
     let requests = output.requests();
-    // The measured time may be a little more than half a second.
+    // The measured time may slightly exceed half a second.
     let most = 4.0 * (number(&document, "/duration_s") / 0.005 + 1.0);
     assert!(requests >= 16 && requests as f64 <= most, "{requests} of {most}: {output:?}");
     assert!(number(&document, "/latency/service/min_us") >= 5_000.0, "{output:?}");
 }
 
 /// Four of 16 connections are served, 5 ms each: the other twelve never get a response.
-fn few_processes_leave_the_other_connections_hanging(context: &Context) {
+fn few_processes_leave_connections_hanging(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/prefork?serves=4&ms=5"));
     let (output, document) = document(onrush, &Scratch::new("prefork"));
@@ -39,8 +39,8 @@ fn few_processes_leave_the_other_connections_hanging(context: &Context) {
     assert!(output.requests() >= 4 && (12.0..=16.0).contains(&open), "{open}: {output:?}");
 }
 
-/// Each connection is closed after one request, so that the next one has its turn.
-fn connections_that_close_take_turns_with_few_processes(context: &Context) {
+/// Each connection is closed after one request, to give the next one its turn.
+fn closing_connections_share_few_processes(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t1 -c8 -n80 --requests-per-connection 1");
     let output = onrush.word(url(&server, "/prefork?serves=2&ms=1")).run();
@@ -48,8 +48,8 @@ fn connections_that_close_take_turns_with_few_processes(context: &Context) {
     assert!(output.took >= Duration::from_millis(40), "80 requests, two at a time: {output:?}");
 }
 
-/// Both are in one set of counters.
-fn curl_is_served_over_http2_beside_a_run(context: &Context) {
+/// Both are in the same counters.
+fn curl_uses_http2_during_runs(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -n100").word(url(&server, "/")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
@@ -60,14 +60,14 @@ fn curl_is_served_over_http2_beside_a_run(context: &Context) {
         ("/chunked/5", "xxxxx 2 200"),
         ("/delay/5", "Hello, World! 2 200"),
     ] {
-        // A connection each: curl 7.88 cannot use one twice (https://github.com/curl/curl/issues/10634).
+        // One connection each: curl 7.88 cannot use one twice (https://github.com/curl/curl/issues/10634).
         assert_eq!(curl("--http2-prior-knowledge", url(&server, path)), expected, "{path}");
     }
     assert_eq!(counts(server.address()).requests, 105);
 }
 
 /// By ALPN: onrush chooses HTTP/1.1, curl chooses HTTP/2.
-fn a_target_with_tls_speaks_both_protocols(context: &Context) {
+fn tls_targets_speak_both_protocols(context: &Context) {
     let server =
         EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: true }).unwrap();
     let url = |path| format!("https://{}{path}", server.address());
@@ -78,7 +78,7 @@ fn a_target_with_tls_speaks_both_protocols(context: &Context) {
     assert_eq!(curl("--http2", url("/stats")), "{\"connections\": 5, \"requests\": 102}\n 2 200");
 }
 
-/// curl's view of a response: the version and the status.
+/// curl's view of a response: version and status.
 fn curl(version: &str, url: String) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-k", "--max-time", "20", version, "-w", " %{http_version} %{response_code}"]);

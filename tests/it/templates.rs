@@ -11,31 +11,31 @@ use crate::tls::NGINX_PAIR;
 use crate::tls_peers::{self_signed, write};
 
 cases! {
-    nginx_logs_numbers_and_rows_in_their_order needs "nginx";
-    every_number_is_sent_once_by_all_threads needs "nginx";
+    nginx_logs_placeholders_in_order needs "nginx";
+    sequence_numbers_are_sent_once needs "nginx";
     placeholders_are_filled_in_over_http2_and_tls needs "nginx";
-    a_request_is_filled_in_and_its_length_computed;
-    a_list_has_placeholders_in_every_part;
+    filled_requests_have_computed_lengths;
+    lists_allow_placeholders_in_every_part;
     one_request_of_every_name_is_shown;
     forms_are_sent_as_by_curl;
     many_rows_are_read_quickly (Once);
-    what_is_wrong_with_a_placeholder_is_said_before_anything_is_sent (Once);
-    what_is_wrong_with_a_form_is_said (Once);
+    faulty_placeholders_are_refused_before_sending (Once);
+    faulty_forms_are_explained (Once);
 }
 
-/// The request targets of a log, in its order.
+/// Request targets of a log, in order.
 fn targets(log: &[String]) -> Vec<&str> {
     log.iter().filter_map(|line| line.split('"').nth(1)?.split(' ').nth(1)).collect()
 }
 
-/// The number after the last `=` of each.
+/// The number after the last `=` of each target.
 fn numbers(log: &[String]) -> Vec<u64> {
     targets(log).iter().filter_map(|target| target.rsplit('=').next()?.parse().ok()).collect()
 }
 
 const USERS: &str = "id,name\r\n7,Ada\r\n8,\"Grace, H\"\r\n9,\"a \"\"b\"\"\"\r\n";
 
-fn nginx_logs_numbers_and_rows_in_their_order(context: &Context) {
+fn nginx_logs_placeholders_in_order(context: &Context) {
     let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("templates"));
     let users = scratch.file("users.csv", USERS);
     let csv = |column: &str| format!("{{{{csv \"{}\" {column}}}}}", users.display());
@@ -48,7 +48,7 @@ fn nginx_logs_numbers_and_rows_in_their_order(context: &Context) {
     assert_eq!(targets(&log), expected.map(|query| format!("/hello?{query}")));
 }
 
-fn every_number_is_sent_once_by_all_threads(context: &Context) {
+fn sequence_numbers_are_sent_once(context: &Context) {
     for words in ["-t2 -c10 -n601 --templates", "-t2 -c10 -n601 -R 3000 --templates"] {
         let nginx = LoggingServer::nginx(1_000);
         assert_no_errors(&context.onrush().words(words).word(nginx.url("/hello?n={{seq}}")).run());
@@ -71,7 +71,7 @@ fn placeholders_are_filled_in_over_http2_and_tls(context: &Context) {
     }
 }
 
-fn a_request_is_filled_in_and_its_length_computed(context: &Context) {
+fn filled_requests_have_computed_lengths(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("templates"));
     let users = scratch.file("users.csv", USERS);
     let body = scratch.file("body.json", format!("{{\"n\":\"{{{{csv {} name | json}}}}\"}}", users.display()));
@@ -95,7 +95,7 @@ fn a_request_is_filled_in_and_its_length_computed(context: &Context) {
     assert!(plain.stderr.contains("{{seq}} is sent as it is; --templates fills it in"), "{plain:?}");
 }
 
-fn a_list_has_placeholders_in_every_part(context: &Context) {
+fn lists_allow_placeholders_in_every_part(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("templates"));
     let words = scratch.file("words.txt", "a b\nc/d\n");
     let body = scratch.file("body.txt", "number {{seq}}");
@@ -156,7 +156,7 @@ fn many_rows_are_read_quickly(context: &Context) {
     assert_no_errors(&output);
 }
 
-fn what_is_wrong_with_a_placeholder_is_said_before_anything_is_sent(context: &Context) {
+fn faulty_placeholders_are_refused_before_sending(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("templates"));
     let broken = scratch.file("broken.csv", "id,name\n1,\"a\nb\"\n2,\"c\nd\"\n3\n");
     let breaks = scratch.file("breaks.csv", "id,name\n1,a\n2,\"c\nd\"\n");
@@ -198,7 +198,7 @@ fn what_is_wrong_with_a_placeholder_is_said_before_anything_is_sent(context: &Co
     assert!(none.stderr.contains("no URL, header or body has a placeholder such as {{seq}}"), "{none:?}");
 }
 
-fn what_is_wrong_with_a_form_is_said(context: &Context) {
+fn faulty_forms_are_explained(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("templates"));
     let list = scratch.file("urls.txt", "/a\n");
     for (options, words) in [

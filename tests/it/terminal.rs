@@ -1,4 +1,4 @@
-//! Terminals, pipes and signals: a user's view, and a script's. Runs of more than a second end by a signal.
+//! Terminals, pipes and signals: the views of a user and of a script. Runs of more than a second end by a signal.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,26 +18,26 @@ use crate::harness::{
 use crate::peers::Silent;
 
 cases! {
-    a_line_of_progress_is_drawn_and_gone_at_the_end (Once);
-    a_line_leaves_nothing_on_a_terminal_that_has_become_narrower (Once);
-    a_warm_up_is_shown_with_its_rate (Once);
+    progress_lines_disappear_at_the_end (Once);
+    narrowed_terminals_keep_no_progress_line (Once);
+    warm_ups_are_shown_with_rate (Once);
     notes_are_coloured_on_a_terminal_unless_asked_not_to_be (Once);
-    nothing_is_drawn_where_there_is_no_terminal (Once);
-    the_first_line_comes_at_once_through_a_pipe (Once);
-    a_reader_that_has_seen_enough_ends_the_program_quietly (Once);
-    a_full_disk_is_one_line_and_code_1 (Once);
-    closed_streams_do_no_harm (Once);
-    one_signal_ends_the_run_and_the_report_comes_at_once;
-    a_signal_ends_a_run_of_requests;
+    nothing_is_drawn_without_a_terminal (Once);
+    first_lines_pass_pipes_at_once (Once);
+    closed_pipes_end_the_program_quietly (Once);
+    full_disks_print_one_line_with_code_1 (Once);
+    closed_streams_are_harmless (Once);
+    one_signal_produces_the_report_at_once;
+    signals_end_request_runs;
     two_signals_quit (Once);
-    a_signal_before_the_first_connection_ends_the_run;
-    a_signal_right_at_the_start_leaves_nothing_half_done;
+    signals_before_first_connections_end_runs;
+    signals_at_start_leave_nothing_partial;
 }
 
-/// Goes to the beginning of the line and erases from there to the end of the screen.
+/// Moves to the start of the line, and erases to the end of the screen.
 const ERASE: &str = "\r\x1b[J";
 
-fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
+fn progress_lines_disappear_at_the_end(context: &Context) {
     let server = target();
     let (shown, output) = with_terminal(context.onrush().words("-c1 -d1s").word(url(&server, "/status/301")));
     assert_eq!(output.code, 0, "{output:?}");
@@ -56,7 +56,7 @@ fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
     assert!(last.contains("you measured the redirect\r\n"), "notes follow in its place: {shown:?}");
 }
 
-fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Context) {
+fn narrowed_terminals_keep_no_progress_line(context: &Context) {
     let server = target();
     let (mut terminal, peer) = terminal();
     let size = |columns| Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
@@ -70,7 +70,7 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
         let n = terminal.read(&mut buffer).expect("something is drawn");
         shown.push_str(&String::from_utf8_lossy(&buffer[..n]));
     }
-    // It must not draw between the change of the size and the moment when it is told to the screen.
+    // The program must not draw between the resize and its notification.
     signal(&child, Signal::STOP);
     let stat = format!("/proc/{}/stat", child.id());
     wait_until(|| fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T ")));
@@ -83,14 +83,13 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     screen.process(&rest);
     let text = screen.screen().contents();
     assert!(text.contains(" requests/s, "), "{text:?}");
-    // A terminal that wraps the line anew keeps the cursor at its character: at the first one, all of the line is
-    // erased.
+    // A terminal that rewraps the line keeps the cursor at its character: at the first one, the whole line is erased.
     assert_eq!(screen.screen().cursor_position(), (0, 0), "{text:?}");
     tcsetwinsize(&terminal, size(20)).expect("it has a size");
     screen.screen_mut().set_size(24, 20);
     signal(&child, Signal::CONT);
     let mut rest = Vec::new();
-    // Once no process has the other end open any more, reading fails.
+    // Reading fails once no process has the other end open.
     let _ = terminal.read_to_end(&mut rest);
     screen.process(&rest);
     let output = finish(child);
@@ -99,7 +98,7 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     assert!(!text.contains("s of 4s"), "{text:?}\n{:?}", String::from_utf8_lossy(&rest));
 }
 
-fn a_warm_up_is_shown_with_its_rate(context: &Context) {
+fn warm_ups_are_shown_with_rate(context: &Context) {
     let server = target();
     let (shown, output) =
         with_terminal(context.onrush().words("-c2 --warmup 500ms -d500ms").word(url(&server, "/delay/2")));
@@ -125,7 +124,7 @@ fn notes_are_coloured_on_a_terminal_unless_asked_not_to_be(context: &Context) {
     }
 }
 
-fn nothing_is_drawn_where_there_is_no_terminal(context: &Context) {
+fn nothing_is_drawn_without_a_terminal(context: &Context) {
     let server = target();
     let output = context.onrush().words("-c1 -d500ms").word(url(&server, "/status/301")).run();
     assert!(!output.stderr.contains(['\r', '\x1b']) && !output.stderr.contains("requests/s"), "{output:?}");
@@ -133,7 +132,7 @@ fn nothing_is_drawn_where_there_is_no_terminal(context: &Context) {
     output.note("you measured the redirect");
 }
 
-fn the_first_line_comes_at_once_through_a_pipe(context: &Context) {
+fn first_lines_pass_pipes_at_once(context: &Context) {
     let server = target();
     let url = url(&server, "/delay/5");
     let mut child = context.onrush().words("-c1 -d20s").word(&url).spawn();
@@ -143,19 +142,19 @@ fn the_first_line_comes_at_once_through_a_pipe(context: &Context) {
     child.wait().expect("it ends");
 }
 
-fn a_reader_that_has_seen_enough_ends_the_program_quietly(context: &Context) {
+fn closed_pipes_end_the_program_quietly(context: &Context) {
     let server = target();
     for name in [None, Some("wrk")] {
         let onrush = name.map_or_else(|| context.onrush(), |name| context.called(name));
         let mut child = onrush.words("-t1 -c1 -d1s").word(url(&server, "/delay/5")).spawn();
-        // Like `head -1`: the end of the pipe is closed after the first line.
+        // Like `head -1`: the pipe is closed after the first line.
         first_line(&mut child);
         let output = finish(child);
         assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{name:?}");
     }
 }
 
-fn a_full_disk_is_one_line_and_code_1(context: &Context) {
+fn full_disks_print_one_line_with_code_1(context: &Context) {
     let server = target();
     let full = || File::create("/dev/full").expect("every Linux has it");
     for name in [None, Some("wrk")] {
@@ -168,7 +167,7 @@ fn a_full_disk_is_one_line_and_code_1(context: &Context) {
     assert!(counts(server.address()).requests > 0, "the runs took place");
 }
 
-fn closed_streams_do_no_harm(context: &Context) {
+fn closed_streams_are_harmless(context: &Context) {
     let server = target();
     let run = |closing: &str| {
         let script = format!(r#"exec "$0" "$@" {closing}"#);
@@ -189,7 +188,7 @@ fn closed_streams_do_no_harm(context: &Context) {
     assert_eq!(run("<&- >&- 2>&-").code, 0);
 }
 
-fn one_signal_ends_the_run_and_the_report_comes_at_once(context: &Context) {
+fn one_signal_produces_the_report_at_once(context: &Context) {
     for sent in [Signal::INT, Signal::TERM] {
         for onrush in context.both() {
             let (server, is_native) = (target(), !onrush.is_compat());
@@ -209,7 +208,7 @@ fn one_signal_ends_the_run_and_the_report_comes_at_once(context: &Context) {
     }
 }
 
-fn a_signal_ends_a_run_of_requests(context: &Context) {
+fn signals_end_request_runs(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-c2 -n1000000 --io").word(context.backend);
     let child = onrush.word(url(&server, "/delay/20")).spawn();
@@ -232,9 +231,9 @@ fn two_signals_quit(context: &Context) {
         wait_for_load(&server);
         fill(full);
         signal(&child, first);
-        // One signal ends the run, but cannot end the wait for a reader who never reads.
+        // One signal ends the run, but cannot end the wait for a reader that never reads.
         wait_until(|| waits_for_reader(&child));
-        // A second signal would count as an echo of the first one if it came sooner.
+        // An earlier second signal would count as an echo of the first one.
         thread::sleep(Duration::from_millis(100));
         assert!(matches!(child.try_wait(), Ok(None)), "the first signal does not quit");
         signal(&child, second);
@@ -242,11 +241,11 @@ fn two_signals_quit(context: &Context) {
     }
 }
 
-fn a_signal_before_the_first_connection_ends_the_run(context: &Context) {
+fn signals_before_first_connections_end_runs(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
     let child = context.onrush().words("-c2 -d30s --io").word(context.backend).word(&url).spawn();
-    // Until a connection attempt waits for a reply.
+    // Waits until a connection attempt is pending.
     let waits = format!(":{:04X} 02 ", silent.address.port());
     wait_until(|| fs::read_to_string("/proc/net/tcp").is_ok_and(|sockets| sockets.contains(&waits)));
     signal(&child, Signal::INT);
@@ -256,7 +255,7 @@ fn a_signal_before_the_first_connection_ends_the_run(context: &Context) {
     output.note("no request could be sent");
 }
 
-fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
+fn signals_at_start_leave_nothing_partial(context: &Context) {
     let server = target();
     for delay_us in [0, 300, 1_000, 2_000, 3_000, 5_000, 10_000] {
         let onrush = context.onrush().words("-c100 -d1s --io").word(context.backend);
@@ -264,7 +263,7 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
         thread::sleep(Duration::from_micros(delay_us));
         signal(&child, Signal::INT);
         let output = finish(child);
-        // Before the program handles signals, it has printed nothing either.
+        // Before the program handles signals, it has printed nothing.
         match output.code {
             -1 => assert_eq!(output.stdout, "", "{output:?}"),
             0 | 5 => output.assert_standard(),
@@ -273,12 +272,12 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
     }
 }
 
-/// Runs with a terminal as standard error; returns the terminal's text, and the rest as usual.
+/// Runs with a terminal as standard error. Returns the terminal's text, and the other output.
 fn with_terminal(onrush: Onrush) -> (String, ProgramOutput) {
     on_terminal(onrush, |command, terminal| _ = command.stderr(terminal))
 }
 
-/// Reads one line of a child's output, and closes it.
+/// Reads one line of a child's output, and closes the pipe.
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it can be read");

@@ -23,36 +23,36 @@ use crate::tls_processes::Process;
 
 cases! {
     nginx_speaks_both_versions needs "nginx";
-    nginx_sends_large_files_whole needs "nginx";
-    nginx_gets_the_certificate_of_the_client needs "nginx";
+    nginx_sends_large_files_completely needs "nginx";
+    nginx_receives_client_certificates needs "nginx";
     plain_requests_at_a_tls_port_of_nginx_are_named needs "nginx";
-    python_asks_for_a_certificate_after_the_handshake needs "python3";
-    openssl_gives_tickets_and_gets_them_back needs "openssl";
-    openssl_wants_to_negotiate_again needs "openssl";
-    a_certificate_that_openssl_signs_by_itself_can_be_named (Once) needs "openssl";
-    a_certificate_of_version_1_can_be_named (Once) needs "openssl";
-    a_certificate_that_cannot_be_checked_is_named_with_a_remedy (Once) needs "openssl";
-    a_client_certificate_may_be_of_version_1 (Once) needs "openssl";
-    a_slot_resumes_its_own_session;
-    what_was_agreed_on_is_shown (Once);
-    the_name_is_sent_unless_it_is_an_address (Once);
-    bodies_arrive_whole_in_both_directions;
-    a_close_that_comes_with_a_response_is_no_error;
-    a_request_of_which_the_server_may_have_a_part_is_not_sent_again;
-    the_first_request_leaves_with_the_end_of_the_handshake;
-    records_may_come_byte_by_byte;
-    a_certificate_has_to_be_good (Once);
-    the_server_is_told_why_it_is_left;
-    wrk_takes_any_certificate_and_names_no_protocol;
+    python_requests_certificates_after_handshakes needs "python3";
+    openssl_tickets_are_resumed needs "openssl";
+    openssl_renegotiation_is_refused needs "openssl";
+    self_signed_openssl_certificates_are_accepted (Once) needs "openssl";
+    version_1_certificates_are_accepted (Once) needs "openssl";
+    uncheckable_certificates_are_named_with_remedy (Once) needs "openssl";
+    client_certificates_may_be_version_1 (Once) needs "openssl";
+    slots_resume_their_own_sessions;
+    negotiated_parameters_are_shown (Once);
+    names_are_sent_unless_addresses (Once);
+    bodies_arrive_complete_both_ways;
+    closes_with_responses_are_no_error;
+    partially_received_requests_are_not_resent;
+    first_requests_leave_with_the_handshake;
+    records_may_arrive_byte_by_byte;
+    bad_certificates_are_refused (Once);
+    servers_receive_the_alert;
+    wrk_mode_accepts_any_certificate;
     broken_handshakes_are_named;
-    a_silent_server_is_given_up;
-    a_server_that_gets_better_is_found_again;
-    plain_text_and_tls_are_told_apart;
-    files_and_lists_that_cannot_be_used_are_named (Once);
-    too_old_or_other_tls_is_said (Once) needs "openssl";
+    silent_servers_are_abandoned;
+    recovered_servers_are_used_again;
+    plain_text_and_tls_are_distinguished;
+    unusable_files_and_lists_are_named (Once);
+    unsupported_tls_is_reported (Once) needs "openssl";
 }
 
-/// Options that make a run of exactly 20 requests.
+/// Options for a run of exactly 20 requests.
 const N20: &str = "-t2 -c4 -n20";
 
 fn nginx_speaks_both_versions(context: &Context) {
@@ -77,7 +77,7 @@ fn nginx_speaks_both_versions(context: &Context) {
     }
 }
 
-fn nginx_sends_large_files_whole(context: &Context) {
+fn nginx_sends_large_files_completely(context: &Context) {
     let pair = self_signed(&["localhost"]);
     let nginx = LoggingServer::nginx_with(" ssl", NGINX_PAIR, |directory| {
         write(&pair, directory);
@@ -89,7 +89,7 @@ fn nginx_sends_large_files_whole(context: &Context) {
     assert!(output.stdout.contains("20.00MB read") || output.stdout.contains("20.01MB read"), "{output:?}");
 }
 
-fn nginx_gets_the_certificate_of_the_client(context: &Context) {
+fn nginx_receives_client_certificates(context: &Context) {
     let authority = Authority::new();
     let pair = authority.issue(&["localhost"], |_| {});
     let client = authority.issue(&["client.example"], |_| {});
@@ -109,7 +109,7 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
         let output = onrush.words("--key").word(identity("key.pem")).word(&url).run();
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
-        // nginx completes the handshake and responds with a status.
+        // nginx completes the handshake, and responds with a status.
         let without = context.onrush().words("-k -n10 -c2").word(&url).run();
         assert_eq!(without.line("Non-2xx"), Some("Non-2xx or 3xx responses: 10"), "{without:?}");
     }
@@ -130,7 +130,7 @@ fn plain_requests_at_a_tls_port_of_nginx_are_named(context: &Context) {
     assert!(output.stderr.contains(&doubt), "{output:?}");
 }
 
-fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
+fn python_requests_certificates_after_handshakes(context: &Context) {
     let authority = Authority::new();
     let client = authority.issue(&["client.example"], |_| {});
     let python = Process::python(&authority.issue(&["localhost"], |_| {}), &authority.certificate());
@@ -145,7 +145,7 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     let wrong = context.onrush().words("-k -c1 -d1s --cert").word(&identity).word(python.url()).run();
     let expected = "TLS alert unknown CA (48) from the server";
     assert!(wrong.note(expected).contains("it does not accept the client certificate"), "{wrong:?}");
-    // In TLS 1.3 the client's handshake is complete before the server checks the certificate.
+    // In TLS 1.3, the client's handshake is complete before the server checks the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
         let onrush = context.onrush().words("-k -c1 -d1s --tls-max").word(version).word(python.url());
         let output = onrush.run();
@@ -154,7 +154,7 @@ fn python_asks_for_a_certificate_after_the_handshake(context: &Context) {
     }
 }
 
-fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
+fn openssl_tickets_are_resumed(context: &Context) {
     let openssl = Process::openssl(&self_signed(&["localhost"]), &["-www"]);
     for version in ["1.2", "1.3"] {
         let onrush = context.onrush().words("-k -t1 -c1 -n20 --tls-max").word(version).word(openssl.url());
@@ -174,7 +174,7 @@ fn openssl_gives_tickets_and_gets_them_back(context: &Context) {
     assert!(hits >= 2 * 19, "{hits} of 40 were resumed: {page}");
 }
 
-fn openssl_wants_to_negotiate_again(context: &Context) {
+fn openssl_renegotiation_is_refused(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &["-tls1_2"]);
     let (mut input, lines) = openssl.talk();
     let typist = thread::spawn(move || {
@@ -182,7 +182,7 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
         for _ in lines.iter().filter(|line| line.starts_with("GET / ")) {
             let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
             typed = "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi\n";
-            // openssl takes only the first letter of one read for a command.
+            // openssl interprets only the first letter of a read as a command.
             thread::sleep(Duration::from_millis(200));
             let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
         }
@@ -190,12 +190,12 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
     let output = context.onrush().words("-k -c1 -n1 --give-up 3s").word(openssl.url()).run();
     drop(openssl);
     typist.join().expect("it types");
-    // The library refuses with an alert; the reason depends on openssl, but it has a name.
+    // The library refuses with an alert. The reason depends on openssl, but has a name.
     let is_named = output.requests() == 1 || output.stderr.contains("read: ") || output.stderr.contains("TLS");
     assert!(is_named && !output.stderr.contains("bug"), "{output:?}");
 }
 
-fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
+fn self_signed_openssl_certificates_are_accepted(context: &Context) {
     let scratch = Scratch::new("tls");
     let command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=client";
     let server = TlsServer::new(&made_by_openssl(&scratch, command));
@@ -208,7 +208,7 @@ fn a_certificate_that_openssl_signs_by_itself_can_be_named(context: &Context) {
     assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
 }
 
-/// The `cert.pem` and `key.pem` that a script of openssl's commands makes, one command a line.
+/// `cert.pem` and `key.pem` from a script with one openssl command per line.
 fn made_by_openssl(scratch: &Scratch, script: &str) -> Pair {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let made = Command::new("openssl").args(line.split(' ')).current_dir(scratch.path()).output();
@@ -219,7 +219,7 @@ fn made_by_openssl(scratch: &Scratch, script: &str) -> Pair {
     Pair { certificate: read("cert.pem"), key: read("key.pem") }
 }
 
-/// The commands for a certificate of version 1 with such a key that signs itself.
+/// Commands for a self-signed certificate of version 1 with such a key.
 fn version_1(key: &str) -> String {
     format!(
         "genpkey -algorithm {key} -out key.pem
@@ -228,14 +228,14 @@ fn version_1(key: &str) -> String {
     )
 }
 
-/// The commands for a certificate that `ca.pem` signs.
+/// Commands for a certificate signed by `ca.pem`.
 const SIGNED_BY_ANOTHER: &str =
     "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=authority
     req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=localhost
     x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2";
 
 /// The most frequent recipe for a certificate makes one of version 1.
-fn a_certificate_of_version_1_can_be_named(context: &Context) {
+fn version_1_certificates_are_accepted(context: &Context) {
     for key in ["RSA -pkeyopt rsa_keygen_bits:2048", "EC -pkeyopt ec_paramgen_curve:P-256", "ED25519"] {
         let scratch = Scratch::new("tls-made");
         let pair = made_by_openssl(&scratch, &version_1(key));
@@ -250,7 +250,7 @@ fn a_certificate_of_version_1_can_be_named(context: &Context) {
             assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
         }
     }
-    // Whoever has the certificate but another key is not the server.
+    // A holder of the certificate with another key is not the server.
     let scratch = Scratch::new("tls-made");
     let stolen = made_by_openssl(&scratch, &version_1("EC -pkeyopt ec_paramgen_curve:P-256"));
     let thief = Pair { certificate: stolen.certificate, key: self_signed(&["localhost"]).key };
@@ -269,7 +269,7 @@ fn a_certificate_of_version_1_can_be_named(context: &Context) {
     }
 }
 
-fn a_certificate_that_cannot_be_checked_is_named_with_a_remedy(context: &Context) {
+fn uncheckable_certificates_are_named_with_remedy(context: &Context) {
     let new = "; -k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
                -subj /CN=HOST -addext subjectAltName=DNS:HOST";
     let small = version_1("RSA -pkeyopt rsa_keygen_bits:1024");
@@ -292,7 +292,7 @@ fn a_certificate_that_cannot_be_checked_is_named_with_a_remedy(context: &Context
     assert!(output.stderr.contains("handshake failure (40)") && output.stderr.contains("Ed448"), "{output:?}");
 }
 
-fn a_client_certificate_may_be_of_version_1(context: &Context) {
+fn client_certificates_may_be_version_1(context: &Context) {
     let client = Scratch::new("tls-client");
     made_by_openssl(&client, SIGNED_BY_ANOTHER);
     let trusted = client.path().join("ca.pem");
@@ -306,7 +306,7 @@ fn a_client_certificate_may_be_of_version_1(context: &Context) {
     };
     let output = onrush("-t1 -c2 -n4 -k --cert cert.pem --key key.pem").word(openssl.url()).run();
     assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
-    // Still, it has to be a certificate, and of that key.
+    // It still has to be a certificate for this key.
     client.file("other.pem", self_signed(&["localhost"]).key);
     client.file("noise.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     for (options, expected) in [
@@ -318,7 +318,7 @@ fn a_client_certificate_may_be_of_version_1(context: &Context) {
     }
 }
 
-fn a_slot_resumes_its_own_session(context: &Context) {
+fn slots_resume_their_own_sessions(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for version in ["1.2", "1.3"] {
         for (resume, new) in [("on", Some(4)), ("off", None)] {
@@ -328,14 +328,14 @@ fn a_slot_resumes_its_own_session(context: &Context) {
             assert_eq!((output.code, output.requests()), (0, 80), "{output:?}");
             assert_no_errors(&output);
             let (handshakes, resumed) = server.heard(|heard| (heard.handshakes, heard.resumed));
-            // At the end a connection may be opened for a request that another one then takes.
+            // At the end, a connection may be opened for a request that another one then takes.
             assert!((80..84).contains(&handshakes), "{handshakes}");
             assert_eq!(handshakes - resumed, new.unwrap_or(handshakes), "TLS {version}, {resume}");
         }
     }
 }
 
-fn what_was_agreed_on_is_shown(context: &Context) {
+fn negotiated_parameters_are_shown(context: &Context) {
     let server = TlsServer::new(&self_signed(&["localhost"]));
     for (options, expected) in [
         ("", "TLS 1.3, TLS_AES_256_GCM_SHA384, X25519"),
@@ -353,7 +353,7 @@ fn what_was_agreed_on_is_shown(context: &Context) {
     }
 }
 
-fn the_name_is_sent_unless_it_is_an_address(context: &Context) {
+fn names_are_sent_unless_addresses(context: &Context) {
     let server = TlsServer::new(&self_signed(&["localhost"]));
     let port = server.address.port();
     for (options, host, name) in [
@@ -369,7 +369,7 @@ fn the_name_is_sent_unless_it_is_an_address(context: &Context) {
     }
 }
 
-fn bodies_arrive_whole_in_both_directions(context: &Context) {
+fn bodies_arrive_complete_both_ways(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for piece in [1_000, 20_000, 100_000] {
         let server = TlsServer::start(&pair, piece, |_| {});
@@ -391,21 +391,21 @@ fn bodies_arrive_whole_in_both_directions(context: &Context) {
     assert_no_errors(&many);
 }
 
-fn a_close_that_comes_with_a_response_is_no_error(context: &Context) {
+fn closes_with_responses_are_no_error(context: &Context) {
     let server = TlsServer::new(&self_signed(&["localhost"]));
     for options in ["-n20", "-n20 -R200"] {
         let output = context.onrush().words("-k -t1 -c2").words(options).word(server.url("/joined")).run();
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
     }
-    // It is one in wrk, as without TLS. The run may end before the last two.
+    // For wrk, such a close is an error, as without TLS. The run may end before the last two.
     let output = context.called("wrk").words("-t1 -c2 -n20").word(server.url("/joined")).run();
     let errors = output.line("Socket errors").expect("there are errors");
     let is_read = |count| errors.contains(&format!("connect 0, read {count}, write 0, timeout 0"));
     assert!((18..=20).any(is_read), "{output:?}");
 }
 
-fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Context) {
+fn partially_received_requests_are_not_resent(context: &Context) {
     let mut config = config(&self_signed(&["localhost"]));
     config.alpn_protocols = vec![b"h2".to_vec()];
     let (config, connections) = (Arc::new(config), Arc::new(AtomicU32::new(0)));
@@ -413,7 +413,7 @@ fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Con
     let body = scratch.file("body", vec![b'x'; 60_000]);
     let counted = Arc::clone(&connections);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be bound");
-    // So little fits that most of the request has not left when the server closes.
+    // The buffers are so small that most of the request has not left when the server closes.
     set_socket_recv_buffer_size(&listener, 4_096).expect("a buffer can be small");
     let address = server_at(listener, move |stream| {
         let connection = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
@@ -429,7 +429,7 @@ fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Con
     assert_eq!(connections.load(Ordering::Relaxed), 1, "{output:?}");
 }
 
-/// A stream that counts how often a read began with a long record of a request.
+/// A stream that counts reads that started with a long record of a request.
 struct CountingStream(TcpStream, Arc<AtomicU32>);
 
 impl Read for CountingStream {
@@ -451,7 +451,7 @@ impl Write for CountingStream {
     }
 }
 
-fn the_first_request_leaves_with_the_end_of_the_handshake(context: &Context) {
+fn first_requests_leave_with_the_handshake(context: &Context) {
     let config = Arc::new(config(&self_signed(&["localhost"])));
     let alone = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&alone);
@@ -470,7 +470,7 @@ fn the_first_request_leaves_with_the_end_of_the_handshake(context: &Context) {
     assert_eq!(alone.load(Ordering::Relaxed), 0);
 }
 
-fn records_may_come_byte_by_byte(context: &Context) {
+fn records_may_arrive_byte_by_byte(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for version in ["1.2", "1.3"] {
         let server = TlsServer::start(&pair, 1, |_| {});
@@ -481,7 +481,7 @@ fn records_may_come_byte_by_byte(context: &Context) {
     }
 }
 
-fn a_certificate_has_to_be_good(context: &Context) {
+fn bad_certificates_are_refused(context: &Context) {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let scratch = Scratch::new("tls");
     let ca = scratch.file("ca.pem", authority.certificate());
@@ -531,7 +531,7 @@ fn a_certificate_has_to_be_good(context: &Context) {
     }
 }
 
-fn the_server_is_told_why_it_is_left(context: &Context) {
+fn servers_receive_the_alert(context: &Context) {
     let server = TlsServer::new(&self_signed(&["127.0.0.1"]));
     let output = context.onrush().words("-t1 -c1 -d1s").word(server.url("/")).run();
     assert_eq!(output.code, 2, "{output:?}");
@@ -542,11 +542,11 @@ fn the_server_is_told_why_it_is_left(context: &Context) {
     let output = context.onrush().words("-k -t1 -c4 -n40 -H Connection:close").word(server.url("/wait")).run();
     assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
     assert_no_errors(&output);
-    // The last of them may still be in flight when the run is over, and are not sent then.
+    // The last requests may still be in flight at the end, and are not sent.
     wait_until(|| server.heard(|heard| heard.farewells) >= 36);
 }
 
-fn wrk_takes_any_certificate_and_names_no_protocol(context: &Context) {
+fn wrk_mode_accepts_any_certificate(context: &Context) {
     let server = TlsServer::new(&self_signed(&["elsewhere"]));
     let output = context.called("wrk").words("-t1 -c2 -n20").word(server.url("/")).run();
     output.assert_standard();
@@ -579,7 +579,7 @@ fn broken_handshakes_are_named(context: &Context) {
             output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")),
             "{output:?}"
         );
-        // As wrk the run continues for its second, and counts: one that ends, and a faulty one.
+        // In wrk mode, the run continues for its second, and counts an ended and a faulty connection.
         if ![0, 2].contains(&number) {
             continue;
         }
@@ -603,9 +603,9 @@ fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
     stream.read_to_end(&mut Vec::new()).map(drop)
 }
 
-fn a_silent_server_is_given_up(context: &Context) {
+fn silent_servers_are_abandoned(context: &Context) {
     let address = server(|mut stream| stream.read_to_end(&mut Vec::new()).map(drop));
-    // If it did not give up, this run would be too long.
+    // Without the time limit, this run would be too long.
     let onrush = context.onrush().words("-k -c1 -d30s --give-up 200ms").word(format!("https://{address}/"));
     let output = onrush.run();
     assert!(output.took < Duration::from_secs(20), "{output:?}");
@@ -616,7 +616,7 @@ fn a_silent_server_is_given_up(context: &Context) {
     assert_eq!(output.requests(), 0, "{output:?}");
 }
 
-fn a_server_that_gets_better_is_found_again(context: &Context) {
+fn recovered_servers_are_used_again(context: &Context) {
     let healthy = TlsServer::new(&self_signed(&["localhost"])).address;
     let connections = AtomicU32::new(0);
     let address = server(move |stream| {
@@ -629,7 +629,7 @@ fn a_server_that_gets_better_is_found_again(context: &Context) {
     let onrush = context.onrush().words("-k -t1 -c2 -n30 -H Connection:close").word(format!("https://{address}/"));
     let output = onrush.run();
     assert_eq!((output.code, output.requests()), (0, 30), "{output:?}");
-    // The 30th connection that is not ended is the 44th; one before it or after it may be under way at the end.
+    // The 30th uninterrupted connection is the 44th. Neighbouring ones may be pending at the end.
     let failed = output.socket_errors("connect");
     assert!((13..=15).contains(&failed), "{output:?}");
     assert!(output.note("TLS alert handshake failure (40)").contains("no suites with CBC"), "{output:?}");
@@ -648,7 +648,7 @@ fn pass_on(client: TcpStream, server: TcpStream) -> io::Result<()> {
     copied.map(drop)
 }
 
-fn plain_text_and_tls_are_told_apart(context: &Context) {
+fn plain_text_and_tls_are_distinguished(context: &Context) {
     let plain = target();
     let address = plain.address();
     let output = context.onrush().words("-k -c2 -d1s").word(format!("https://{address}/")).run();
@@ -660,7 +660,7 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
     assert!(compat.requests() == 0 && compat.socket_errors("connect") > 2, "{compat:?}");
-    // The reverse: a server that responds with an alert, as most do.
+    // The reverse: a server that responds with an alert, like most.
     let tls = server(|mut stream| {
         let mut reader = BufReader::new(stream.try_clone()?);
         read_head(&mut reader)?;
@@ -671,7 +671,7 @@ fn plain_text_and_tls_are_told_apart(context: &Context) {
     assert!(output.note("the server speaks TLS").ends_with("; write https://"), "{output:?}");
 }
 
-fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
+fn unusable_files_and_lists_are_named(context: &Context) {
     let scratch = Scratch::new("tls");
     let (pair, other) = (self_signed(&["localhost"]), self_signed(&["localhost"]));
     write(&pair, scratch.path());
@@ -722,7 +722,7 @@ fn files_and_lists_that_cannot_be_used_are_named(context: &Context) {
     assert!(output.stderr.starts_with("onrush: --sni does nothing: the URL is not https://"), "{output:?}");
 }
 
-fn too_old_or_other_tls_is_said(context: &Context) {
+fn unsupported_tls_is_reported(context: &Context) {
     let pair = self_signed(&["localhost"]);
     for server in [&["-tls1_1"][..], &["-tls1_2", "-cipher", "AES128-SHA:@SECLEVEL=0"], &["-groups", "secp521r1"]] {
         let openssl = Process::openssl(&pair, server);
@@ -744,5 +744,5 @@ fn assert_refused(output: &ProgramOutput, expected: &str) {
     assert!(output.stderr.ends_with(&format!(": {expected}\n")), "{output:?}");
 }
 
-/// nginx's settings for the files that `write` wrote.
+/// nginx's settings for the files written by `write`.
 pub const NGINX_PAIR: &str = "ssl_certificate cert.pem; ssl_certificate_key key.pem;";

@@ -36,12 +36,12 @@ impl Authority {
         Self { issuer: CertifiedIssuer::self_signed(params, key).expect("it signs itself") }
     }
 
-    /// Its own certificate.
+    /// The authority's own certificate.
     pub fn certificate(&self) -> String {
         self.issuer.pem()
     }
 
-    /// A certificate for these names and addresses, with something changed.
+    /// A certificate for these names and addresses, with a change.
     pub fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Pair {
         let (params, key) = asked(names, change);
         let certificate = params.signed_by(&key, &self.issuer).expect("it signs");
@@ -49,7 +49,7 @@ impl Authority {
     }
 }
 
-/// A certificate that is signed by itself.
+/// A self-signed certificate.
 pub fn self_signed(names: &[&str]) -> Pair {
     let (params, key) = asked(names, |_| {});
     Pair { certificate: params.self_signed(&key).expect("it signs itself").pem(), key: key.serialize_pem() }
@@ -62,23 +62,23 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
     (params, KeyPair::generate().expect("a key can be made"))
 }
 
-/// Received by a server.
+/// Observations of a server.
 #[derive(Default)]
 pub struct HandshakeCounts {
     pub handshakes: u64,
     pub resumed: u64,
     pub requests: u64,
-    /// The last name that was sent.
+    /// Name in the last handshake.
     pub name: Option<String>,
-    /// The last protocol that was agreed on.
+    /// Protocol negotiated in the last handshake.
     pub protocol: Option<Vec<u8>>,
-    /// Why a handshake failed, the first that did.
+    /// Cause of the first failed handshake.
     pub refusal: Option<String>,
-    /// Connections whose client said that it would send nothing more.
+    /// Connections whose client sent close_notify.
     pub farewells: u64,
 }
 
-/// A server in this process; it runs as long as the process.
+/// A server in this process; runs as long as the process.
 pub struct TlsServer {
     pub address: SocketAddr,
     heard: Arc<Mutex<HandshakeCounts>>,
@@ -90,7 +90,7 @@ impl TlsServer {
         Self::start(pair, usize::MAX, |_| {})
     }
 
-    /// A server that sends in pieces of `piece` bytes, with something changed.
+    /// A server that sends in pieces of `piece` bytes, with a change.
     pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let mut config = config(pair);
         change(&mut config);
@@ -109,7 +109,7 @@ impl TlsServer {
     }
 }
 
-/// A server's settings with this certificate, and tickets to resume with.
+/// Server settings with this certificate, and tickets for resumption.
 pub fn config(pair: &Pair) -> ServerConfig {
     let certificate = CertificateDer::from_pem_slice(pair.certificate.as_bytes()).expect("a certificate");
     let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).expect("a key");
@@ -121,8 +121,8 @@ pub fn config(pair: &Pair) -> ServerConfig {
     config
 }
 
-/// Responds with `Hello, World!`, as many bytes as the path says, or the length of the body. After `Connection: close`
-/// it closes, except for `/wait`, where it leaves that to the client.
+/// Responds with `Hello, World!`, with the number of bytes in the path, or with the length of the body. Closes after
+/// `Connection: close`, except for `/wait`, where the client has to.
 fn serve(config: Arc<ServerConfig>, mut stream: ChunkedStream, heard: &Mutex<HandshakeCounts>) -> io::Result<()> {
     stream.stream.set_nodelay(true)?;
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
@@ -176,7 +176,7 @@ fn serve(config: Arc<ServerConfig>, mut stream: ChunkedStream, heard: &Mutex<Han
             Err(_) => b"Hello, World!".to_vec(),
         };
         if path == "/joined" {
-            // Both arrive with one read, and so does the end of the transport, or just after them.
+            // Both arrive with one read, together with the end of the transport, or just before.
             let connection = &mut stream.get_mut().conn;
             connection.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
             connection.send_close_notify();
@@ -223,7 +223,7 @@ impl Write for ChunkedStream {
     }
 }
 
-/// The server that the documents' examples need, and the files that they name.
+/// The server for the documents' examples, and the files that they name.
 pub fn documented(scratch: &Scratch) -> TlsServer {
     let authority = Authority::new();
     let client = authority.issue(&["client.example"], |_| {});
@@ -233,7 +233,7 @@ pub fn documented(scratch: &Scratch) -> TlsServer {
     TlsServer::new(&authority.issue(&["127.0.0.1", "localhost", "www.example.com"], |_| {}))
 }
 
-/// Writes certificate and key as files that another process can read.
+/// Writes certificate and key as files for another process.
 pub fn write(pair: &Pair, directory: &Path) {
     std::fs::write(directory.join("cert.pem"), &pair.certificate).expect("a file can be written");
     std::fs::write(directory.join("key.pem"), &pair.key).expect("a file can be written");

@@ -8,18 +8,18 @@ use std::thread;
 use crate::harness::Scratch;
 use crate::tls_peers::{Pair, write};
 
-/// A server process, which is ended when this is dropped.
+/// A server process, which ends when this is dropped.
 pub struct Process {
     child: Child,
     port: u16,
-    /// Where its files are.
+    /// Directory of its files.
     pub scratch: Scratch,
-    /// Its output after its port.
+    /// Output after the port.
     lines: Option<Receiver<String>>,
 }
 
 impl Process {
-    /// Python's server with TLS, which requests a certificate that `ca` signed.
+    /// Python's server with TLS, which requests a certificate signed by `ca`.
     pub fn python(pair: &Pair, ca: &str) -> Self {
         let scratch = Scratch::new("tls");
         write(pair, scratch.path());
@@ -47,7 +47,7 @@ impl Process {
         Self { child: command.stderr(Stdio::null()).spawn().expect("it starts"), port: 0, scratch, lines: None }
     }
 
-    /// Waits for the line with its port. The other lines are read too, or it would block.
+    /// Waits for the line with the port. Reads the other lines, too; otherwise the process would block.
     fn listens(&mut self, port: fn(&str) -> Option<u16>) {
         let output = BufReader::new(self.child.stdout.take().expect("it is piped"));
         let mut lines =
@@ -58,7 +58,7 @@ impl Process {
         thread::spawn(move || lines.for_each(|line| drop(said.send(line))));
     }
 
-    /// Its standard input, and its output.
+    /// Standard input and output of the process.
     pub fn talk(&mut self) -> (ChildStdin, Receiver<String>) {
         (self.child.stdin.take().expect("it is piped"), self.lines.take().expect("it is heard"))
     }

@@ -1,6 +1,6 @@
-//! The limit of a run, from a real target, generator and network, no matter what else the machine does. If several
-//! limits remain, the rules decide among them: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual
-//! time in `simulation.rs`, and on a quiet machine in `machine.rs`.
+//! The limit of a run with a real target, generator and network, whatever else the machine does. If several limits
+//! remain, the rules decide: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual time in
+//! `simulation.rs`, and on a quiet machine in `machine.rs`.
 
 use std::process::Command;
 use std::thread;
@@ -15,13 +15,13 @@ use crate::results::document;
 use crate::simulation::simulate;
 
 cases! {
-    few_local_ports_are_the_limit needs "unshare -rn true", "ip -V";
-    a_target_that_dies_is_found needs "python3";
-    a_generator_that_is_stopped_is_the_limit;
-    a_script_that_blocks_is_the_limit;
-    strict_runs_fail_where_onrush_was_the_limit;
-    strict_runs_fail_by_their_gates_where_it_was_not (Once);
-    what_cannot_be_seen_is_said needs "unshare -rm true";
+    local_ports_are_the_limit needs "unshare -rn true", "ip -V";
+    dying_targets_are_found needs "python3";
+    stopped_generators_are_the_limit;
+    blocking_scripts_are_the_limit;
+    strict_runs_fail_if_onrush_limits;
+    strict_runs_otherwise_fail_by_gates (Once);
+    unobservable_facts_are_reported needs "unshare -rm true";
 }
 
 /// Checks that a run has this verdict, with these findings.
@@ -40,8 +40,8 @@ pub fn verdict(program: Onrush) -> Value {
     document(program, &Scratch::new("verdict")).1["verdict"].take()
 }
 
-/// The verdict of a run with these arguments in its own network, after a script that prepares it. An embedded target
-/// listens on port 8080 there.
+/// Verdict of a run with these arguments in a separate network, after a preparatory script. An embedded target listens
+/// on port 8080 there.
 pub fn alone(context: &Context, prepare: &str, words: &str) -> Value {
     let scratch = Scratch::new("alone");
     let file = scratch.path().join("result.json");
@@ -57,26 +57,26 @@ pub fn alone(context: &Context, prepare: &str, words: &str) -> Value {
     serde_json::from_slice::<Value>(&text).expect("it is JSON")["verdict"].take()
 }
 
-fn few_local_ports_are_the_limit(context: &Context) {
+fn local_ports_are_the_limit(context: &Context) {
     let prepare = "echo 40000 40063 > /proc/sys/net/ipv4/ip_local_port_range";
     let verdict = alone(context, prepare, "-t1 -c100 -d500ms http://127.0.0.1:8080/delay/10");
     assert_limited(&verdict, "ports", &[]);
 }
 
-fn a_target_that_dies_is_found(context: &Context) {
+fn dying_targets_are_found(context: &Context) {
     let server = Python::start("afterwards(listen(64), 0.6, lambda: os._exit(1))");
     let verdict = verdict(context.onrush().words("-t1 -c4 -d1s").word(server.url()));
     assert!(has(&verdict, "target_died"), "{verdict:#}");
 }
 
-fn a_generator_that_is_stopped_is_the_limit(context: &Context) {
+fn stopped_generators_are_the_limit(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("stopped"));
     let file = scratch.path().join("result.json");
     let program = context.onrush().words("-t1 -c4 -d1s --io").word(context.backend).word("-o").word(&file);
     let child = program.word(url(&server, "/delay/10")).spawn();
     wait_for_load(&server);
     signal(&child, Signal::STOP);
-    // At least a fifth of a second after the next timer, of which there are ten a second.
+    // At least a fifth of a second after the next timer; there are ten per second.
     thread::sleep(Duration::from_millis(400));
     signal(&child, Signal::CONT);
     assert_eq!(finish(child).code, 0);
@@ -86,7 +86,7 @@ fn a_generator_that_is_stopped_is_the_limit(context: &Context) {
 }
 
 /// A callback that sleeps takes no processor time, and the target is not silent meanwhile.
-fn a_script_that_blocks_is_the_limit(context: &Context) {
+fn blocking_scripts_are_the_limit(context: &Context) {
     let server = target();
     let always = "function response() os.execute('sleep 0.25') end";
     let once = "local n = 0 function response() n = n + 1 if n == 20 then os.execute('sleep 1') end end";
@@ -101,7 +101,7 @@ fn a_script_that_blocks_is_the_limit(context: &Context) {
         let program = context.onrush().words(words).word("--strict").word("-o").word(&path);
         let output = program.lua(script).word(url(&server, "/")).run();
         let document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).expect("it is JSON");
-        // On a busy machine it is stalled as well.
+        // On a busy machine, the generator is also stalled.
         let limits = ["generator_script", "generator_cpu"];
         assert!(limits.iter().any(|limit| document["verdict"]["limited_by"] == *limit), "{output:?}");
         assert_eq!(output.code, 4, "{output:?}");
@@ -112,27 +112,27 @@ fn a_script_that_blocks_is_the_limit(context: &Context) {
     }
 }
 
-fn strict_runs_fail_where_onrush_was_the_limit(context: &Context) {
+fn strict_runs_fail_if_onrush_limits(context: &Context) {
     let server = target();
     let script = "function request() x = 0; for i = 1, 300000 do x = (x * 7 + i) % 1000 end; return wrk.format() end";
     for program in context.both() {
         let words = "-t1 -c4 -n50 --strict --fail-if verdict=target";
         let output = program.lua(script).words(words).word(url(&server, "/")).run();
         assert_eq!(output.code, 4, "{output:?}");
-        // By the script, or if that had to wait for a processor, by onrush itself.
+        // By the script, or by onrush itself if the script had to wait for a processor.
         let by = ["the script", "onrush itself"].map(|what| format!("onrush: --strict: {what} is the limit"));
         assert!(by.iter().any(|by| output.stderr.contains(by)), "{output:?}");
     }
 }
 
-fn strict_runs_fail_by_their_gates_where_it_was_not(context: &Context) {
+fn strict_runs_otherwise_fail_by_gates(context: &Context) {
     let words = "-t1 -c8 -d1s --probe 4s --strict --fail-if verdict!=target";
     let output = simulate(context.onrush().words(words), "delay = { ms = 1.0, sd = 0.5 }");
     assert_eq!(output.code, 3, "{output:?}");
     assert!(output.stderr.contains("onrush: --fail-if verdict!=target: it was connections"), "{output:?}");
 }
 
-fn what_cannot_be_seen_is_said(context: &Context) {
+fn unobservable_facts_are_reported(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("unseen"));
     let file = scratch.path().join("result.json");
     let script = format!(

@@ -10,14 +10,14 @@ use crate::results::{document, number};
 use crate::tls_peers::{TlsServer, self_signed};
 
 cases! {
-    a_warm_up_measures_nothing;
-    a_signal_in_the_warm_up_ends_a_test_that_measured_nothing;
-    what_connections_of_the_warm_up_agreed_on_is_in_use;
-    files_and_scripts_hear_nothing_of_a_warm_up;
+    warm_ups_measure_nothing;
+    signals_in_warm_ups_measure_nothing;
+    warm_up_connections_keep_their_parameters;
+    warm_ups_reach_no_file_or_script;
 }
 
-/// Row 28 of wrk-cmm's users' trials: 735 requests a second there, because the delay is in the counts.
-fn a_warm_up_measures_nothing(context: &Context) {
+/// Row 28 of wrk-cmm's users' trials: 735 requests per second there, because the delay is in the counts.
+fn warm_ups_measure_nothing(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("warm-up"));
     let slow = url(&server, "/delay/10");
     for (program, words, least_s) in
@@ -25,8 +25,8 @@ fn a_warm_up_measures_nothing(context: &Context) {
     {
         let (output, document) = document(program.words(words).words("-t1 -c4").word(&slow), &scratch);
         let (requests, duration_s) = (output.requests(), number(&document, "/duration_s"));
-        // Four connections get at most a hundred responses a second each, and responses to requests in flight at the
-        // beginning.
+        // Four connections get at most a hundred responses per second each, and responses to requests in flight at the
+        // start.
         assert!(requests > 0 && requests as f64 <= 4.0 * (duration_s / 0.01 + 1.0), "{output:?}");
         assert!(duration_s >= least_s, "{output:?}");
         let service = &document["latency"]["service"];
@@ -39,7 +39,7 @@ fn a_warm_up_measures_nothing(context: &Context) {
     }
 }
 
-fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) {
+fn signals_in_warm_ups_measure_nothing(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("early"));
     let path = scratch.path().join("r.json");
     let program = context.onrush().words("--warmup 30s -d 1s --io").word(context.backend).word("-o").word(&path);
@@ -53,22 +53,22 @@ fn a_signal_in_the_warm_up_ends_a_test_that_measured_nothing(context: &Context) 
     assert_eq!((number(&document, "/duration_s"), number(&document, "/bytes_received")), (0.0, 0.0));
 }
 
-/// Their handshakes were not measured, but the connections that are measured came from them.
-fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
+/// The handshakes were not measured, but the measured connections came from them.
+fn warm_up_connections_keep_their_parameters(context: &Context) {
     let (server, scratch) = (TlsServer::new(&self_signed(&["localhost"])), Scratch::new("warm-tls"));
     let agreed = |document: &Value, keys: [&str; 3]| {
         let agreed = document.pointer("/tls/negotiated/0").unwrap_or_else(|| panic!("nothing agreed in {document}"));
         keys.map(|key| agreed[key].as_str().unwrap_or("").to_owned())
     };
     let keys = ["version", "suite", "group"];
-    // Slow enough that all four connections exist before the warm-up is over.
+    // Slow enough that all four connections exist before the end of the warm-up.
     let program = || context.onrush().words("-k -t2 -c4 -R100 -d300ms --warmup 500ms");
     let (output, kept) = document(program().word(server.url("/")), &scratch);
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!((number(&kept, "/tls/handshakes"), number(&kept, "/tls/resumed")), (0.0, 0.0));
     assert_eq!(agreed(&kept, keys), ["1.3", "TLS_AES_256_GCM_SHA384", "X25519"]);
     assert_eq!(number(&kept, "/tls/negotiated/0/connections"), 4.0);
-    // If connections are replaced all the time there are handshakes to measure too, and they resume sessions.
+    // If connections are constantly replaced, there are handshakes to measure, and they resume sessions.
     let (output, replaced) = document(program().words("--disable-keepalive").word(server.url("/")), &scratch);
     let (handshakes, resumed) = (number(&replaced, "/tls/handshakes"), number(&replaced, "/tls/resumed"));
     assert!(handshakes > 0.0 && handshakes == resumed, "{replaced}");
@@ -78,7 +78,7 @@ fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
     assert!(output.note("resumed an earlier session").contains("--tls-resume off"), "{output:?}");
 }
 
-fn files_and_scripts_hear_nothing_of_a_warm_up(context: &Context) {
+fn warm_ups_reach_no_file_or_script(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("warm-files"));
     let path = scratch.path().join("r.ndjson");
     let script = "function done(summary) print('done ' .. summary.requests .. ' ' .. summary.errors.status) end";

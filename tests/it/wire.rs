@@ -4,21 +4,21 @@ use crate::harness::{Context, Onrush, Scratch, cases, target, url};
 use crate::recorder::RecordingServer;
 
 cases! {
-    a_plain_get_is_a_line_and_its_host;
-    a_url_needs_no_path_and_a_fragment_is_not_sent (Once);
-    an_ipv6_address_keeps_its_brackets (Once) needs "::1";
-    the_method_is_the_one_asked_for (Once);
-    post_put_and_patch_say_that_they_have_no_body (Once);
-    a_body_makes_it_a_post_with_its_length (Once);
-    a_body_can_come_from_a_file_or_from_standard_input (Once);
-    a_body_that_cannot_be_read_is_named (Once);
-    every_byte_of_a_large_body_arrives;
-    headers_keep_their_order_and_their_repetitions (Once);
-    a_host_of_the_users_replaces_ours_in_any_case (Once);
-    a_length_of_the_users_replaces_ours (Once);
-    the_urls_user_is_decoded_for_basic_authentication (Once);
-    the_answer_to_head_has_no_body_to_wait_for;
-    the_same_request_is_sent_again_and_again;
+    plain_gets_have_line_and_host;
+    paths_are_optional_and_fragments_unsent (Once);
+    ipv6_addresses_keep_their_brackets (Once) needs "::1";
+    requested_methods_are_sent (Once);
+    bodyless_posts_announce_length_zero (Once);
+    bodies_imply_post_with_length (Once);
+    bodies_load_from_files_or_stdin (Once);
+    unreadable_bodies_are_named (Once);
+    large_bodies_arrive_completely;
+    headers_keep_order_and_repetitions (Once);
+    user_hosts_replace_ours (Once);
+    user_lengths_replace_ours (Once);
+    url_users_become_basic_authentication (Once);
+    head_responses_have_no_body;
+    equal_requests_are_repeated;
     once_shows_what_a_run_sends (Once);
 }
 
@@ -41,11 +41,11 @@ fn assert_sends(context: &Context, words: &[&str], path: &str, expected: &str) {
     }
 }
 
-fn a_plain_get_is_a_line_and_its_host(context: &Context) {
+fn plain_gets_have_line_and_host(context: &Context) {
     assert_sends(context, &[], "/", "GET / HTTP/1.1\r\nHost: HOST\r\n\r\n");
 }
 
-fn a_url_needs_no_path_and_a_fragment_is_not_sent(context: &Context) {
+fn paths_are_optional_and_fragments_unsent(context: &Context) {
     let table = [
         ("", "/"),
         ("?x=1", "/?x=1"),
@@ -59,7 +59,7 @@ fn a_url_needs_no_path_and_a_fragment_is_not_sent(context: &Context) {
     }
 }
 
-fn an_ipv6_address_keeps_its_brackets(context: &Context) {
+fn ipv6_addresses_keep_their_brackets(context: &Context) {
     for program in context.both() {
         let server = RecordingServer::start("::1");
         let address = server.address();
@@ -70,13 +70,13 @@ fn an_ipv6_address_keeps_its_brackets(context: &Context) {
     }
 }
 
-fn the_method_is_the_one_asked_for(context: &Context) {
+fn requested_methods_are_sent(context: &Context) {
     for method in ["DELETE", "OPTIONS", "HEAD", "PROPFIND", "get"] {
         assert_sends(context, &["-X", method], "/", &format!("{method} / HTTP/1.1\r\nHost: HOST\r\n\r\n"));
     }
 }
 
-fn post_put_and_patch_say_that_they_have_no_body(context: &Context) {
+fn bodyless_posts_announce_length_zero(context: &Context) {
     for method in ["POST", "PUT", "PATCH"] {
         let expected = format!("{method} / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 0\r\n\r\n");
         assert_sends(context, &["--method", method], "/", &expected);
@@ -85,7 +85,7 @@ fn post_put_and_patch_say_that_they_have_no_body(context: &Context) {
     assert_sends(context, &["--body", ""], "/", expected);
 }
 
-fn a_body_makes_it_a_post_with_its_length(context: &Context) {
+fn bodies_imply_post_with_length(context: &Context) {
     let body = ["--body", "name=é&size=3"];
     let expected = "POST /p HTTP/1.1\r\nHost: HOST\r\nContent-Length: 14\r\n\r\nname=é&size=3";
     assert_sends(context, &body, "/p", expected);
@@ -93,7 +93,7 @@ fn a_body_makes_it_a_post_with_its_length(context: &Context) {
     assert_sends(context, &["-X", "PUT", body[0], body[1]], "/p", expected);
 }
 
-fn a_body_can_come_from_a_file_or_from_standard_input(context: &Context) {
+fn bodies_load_from_files_or_stdin(context: &Context) {
     let text = "{\"a\": 1}\r\n\r\nGET /not-a-request HTTP/1.1\r\n\r\n";
     let expected = format!("POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: {}\r\n\r\n{text}", text.len());
     let scratch = Scratch::new("body");
@@ -104,7 +104,7 @@ fn a_body_can_come_from_a_file_or_from_standard_input(context: &Context) {
     }
 }
 
-fn a_body_that_cannot_be_read_is_named(context: &Context) {
+fn unreadable_bodies_are_named(context: &Context) {
     let scratch = Scratch::new("no-body");
     let directory = format!("@{}", scratch.path().display());
     let missing = format!("{directory}/missing");
@@ -117,7 +117,7 @@ fn a_body_that_cannot_be_read_is_named(context: &Context) {
     assert_eq!(output.stderr, format!("onrush: --body {directory:?}: Is a directory\n"));
 }
 
-fn every_byte_of_a_large_body_arrives(context: &Context) {
+fn large_bodies_arrive_completely(context: &Context) {
     let body: String = (0..200_000).map(|number| format!("{number:06}\n")).collect();
     let head = format!("POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: {}\r\n\r\n", body.len());
     for program in context.both() {
@@ -126,14 +126,14 @@ fn every_byte_of_a_large_body_arrives(context: &Context) {
     }
 }
 
-fn headers_keep_their_order_and_their_repetitions(context: &Context) {
+fn headers_keep_order_and_repetitions(context: &Context) {
     let words = ["-H", "Zeta: 1", "--header=alpha:  2 ", "-HCookie: a=b", "-H", "Cookie: c=d", "-H", "Empty:"];
     let expected =
         "GET / HTTP/1.1\r\nHost: HOST\r\nZeta: 1\r\nalpha: 2 \r\nCookie: a=b\r\nCookie: c=d\r\nEmpty: \r\n\r\n";
     assert_sends(context, &words, "/", expected);
 }
 
-fn a_host_of_the_users_replaces_ours_in_any_case(context: &Context) {
+fn user_hosts_replace_ours(context: &Context) {
     for name in ["Host", "host", "HOST", "hOsT"] {
         let header = format!("{name}: www.example.com");
         let expected = format!("GET / HTTP/1.1\r\n{header}\r\nA: 1\r\n\r\n");
@@ -141,13 +141,13 @@ fn a_host_of_the_users_replaces_ours_in_any_case(context: &Context) {
     }
 }
 
-fn a_length_of_the_users_replaces_ours(context: &Context) {
+fn user_lengths_replace_ours(context: &Context) {
     let words = ["-H", "content-length: 3", "-H", "A: 1", "--body", "abc"];
     let expected = "POST / HTTP/1.1\r\nHost: HOST\r\ncontent-length: 3\r\nA: 1\r\n\r\nabc";
     assert_sends(context, &words, "/", expected);
 }
 
-fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
+fn url_users_become_basic_authentication(context: &Context) {
     // The text before the @ and its `user:password` in base64.
     let table = [("u:p", "dTpw"), ("user", "dXNlcjo="), ("a%40b:p%3Aw", "YUBiOnA6dw==")];
     for program_words in [&[][..], &["-H", "authorization: mine"]] {
@@ -169,8 +169,8 @@ fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
     }
 }
 
-/// The server announces 12 bytes and sends none of them; a client that waited would never send another request.
-fn the_answer_to_head_has_no_body_to_wait_for(context: &Context) {
+/// The server announces 12 bytes and sends none. A waiting client would never send another request.
+fn head_responses_have_no_body(context: &Context) {
     for program in context.both() {
         let compat = program.is_compat();
         let server = RecordingServer::start("127.0.0.1");
@@ -182,7 +182,7 @@ fn the_answer_to_head_has_no_body_to_wait_for(context: &Context) {
     }
 }
 
-fn the_same_request_is_sent_again_and_again(context: &Context) {
+fn equal_requests_are_repeated(context: &Context) {
     for program in context.both() {
         let server = RecordingServer::start("127.0.0.1");
         let address = server.address();
