@@ -41,7 +41,7 @@ pub struct Experiment {
     pub folder: ResultDestination,
     /// The experiment as a file, with every decision.
     pub text: String,
-    /// The command without secrets.
+    /// The same without secrets, and with digests in the place of commands.
     pub shown: String,
 }
 

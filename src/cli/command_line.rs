@@ -56,39 +56,50 @@ fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
         let is_hidden = is_in_header;
         // The colon may be missing.
         let is_name = ["-H", "--header"].contains(&previous) && !word.contains(':') && secrets::is_secret(word);
-        is_in_header |= is_name || secrets::ends_before_secret(word);
+        is_in_header |= is_name || ends_before_secret(word);
         previous = word;
         is_hidden
     };
     words.iter().map(|word| &**word).map(is_of_header).collect()
 }
 
+/// True if a blank has cut off a header before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
+fn ends_before_secret(word: &str) -> bool {
+    match word.split_once(':') {
+        Some((name, value)) => (value.trim().is_empty() && secrets::is_secret(name)) || secrets::is_scheme(value),
+        // Other schemes are ordinary words, too.
+        None => word.eq_ignore_ascii_case("bearer"),
+    }
+}
+
 /// True if the word is an option with a secret value.
 fn hides_next(word: &str) -> bool {
-    // Values of onrush's own options are not secret, except those named below.
+    // Values of onrush's own options are not secret, except those of this one.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
 }
 
+/// A word of a command line without secrets; `previous` may be the option whose value it is.
 pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
-    if hides_next(previous) {
-        REDACTED.to_owned()
-    } else if let Some(value) = word.strip_prefix(BASIC_AUTH).and_then(|rest| rest.strip_prefix('=')) {
-        word.replace(value, REDACTED)
-    } else if let Some(value) = word.strip_prefix(HTTP_PROXY).and_then(|rest| rest.strip_prefix('=')) {
-        format!("{HTTP_PROXY}={}", secrets::url(value))
-    } else if word == url || previous == HTTP_PROXY {
-        secrets::url(word)
-    } else {
-        secrets::text(word)
+    let attached = || {
+        let (option, value) = word.split_once('=')?;
+        Some(format!("{option}={}", redacted_value(option, value)?))
+    };
+    let plain = || if word == url { secrets::url(word) } else { secrets::text(word) };
+    redacted_value(previous, word).or_else(attached).unwrap_or_else(plain)
+}
+
+/// The value of an option without secrets; `None`: it is read like any other text.
+fn redacted_value(option: &str, value: &str) -> Option<String> {
+    match option {
+        "--http-proxy" => Some(secrets::url(value)),
+        "--body" if !value.starts_with('@') => Some(secrets::body(value)),
+        _ => hides_next(option).then(|| REDACTED.to_owned()),
     }
 }
 
 /// Option with a user and a password.
 const BASIC_AUTH: &str = "--basic-auth";
-
-/// Option with a URL.
-const HTTP_PROXY: &str = "--http-proxy";
 
 /// Puts a word in single quotes, unless a shell reads it unchanged without.
 pub(crate) fn quoted(word: &str) -> String {
@@ -121,7 +132,7 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted_in_every_position() {
-        let table: [(&[&str], &str); 11] = [
+        let table: [(&[&str], &str); 14] = [
             (&["onrush", "-H", "Cookie: a=b"], "onrush -H 'Cookie: REDACTED'"),
             (&["onrush", "-vHAuthorization: x"], "onrush '-vHAuthorization: REDACTED'"),
             (&["onrush", "u:p@h/?token=1"], "onrush 'REDACTED@h/?token=REDACTED'"),
@@ -136,6 +147,9 @@ mod tests {
                 "onrush -H Cookie REDACTED 'REDACTED@h/?token=REDACTED'",
             ),
             (&["onrush", "U", "Bearer", "a"], "onrush U Bearer REDACTED"),
+            (&["onrush", "--body", "a=1&pwd=x"], "onrush --body 'a=1&pwd=REDACTED'"),
+            (&["onrush", "--body={\"a\":1}"], "onrush --body=REDACTED"),
+            (&["onrush", "--body", "@a=1"], "onrush --body @a=1"),
         ];
         for (words, expected) in table {
             assert_eq!(command(words), expected);

@@ -22,7 +22,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -202,8 +201,7 @@ impl Observer for Files {
     }
 
     fn sample_taker(&mut self, plan: &Plan) -> Option<KeepSample> {
-        let known = (!plan.output.keeps_secrets).then(|| Arc::new(KnownSecrets::from_plan(plan)));
-        self.samples.as_ref().map(|samples| samples.keep(known))
+        self.samples.as_ref().map(|samples| samples.keep(KnownSecrets::from_plan(plan)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
-use onrush_plan::secrets::{self, KnownSecrets};
+use onrush_plan::secrets::KnownSecrets;
 
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
@@ -16,7 +16,7 @@ use crate::run::{KeepSample, Response, SampleOf};
 /// The thread that writes samples. Servers may send secrets: only the owner may read the folder.
 pub struct SampleWriter {
     /// Samples for the thread; `None` marks the end.
-    responses: Sender<Option<(Response, Secrets)>>,
+    responses: Sender<Option<(Response, Arc<KnownSecrets>)>>,
     /// The folder, if it was created here and no run has started yet.
     made: Option<PathBuf>,
 }
@@ -27,9 +27,6 @@ impl Drop for SampleWriter {
         self.made.take().map(fs::remove_dir);
     }
 }
-
-/// Secrets of a run, to be redacted; `None` writes them.
-type Secrets = Option<Arc<KnownSecrets>>;
 
 impl SampleWriter {
     /// Creates the folder, file `index`, unless it exists and is empty. Starts the thread that writes into it.
@@ -49,19 +46,17 @@ impl SampleWriter {
             }
             Err(error) => return Err(why(error)),
         }
-        let (sender, responses) = mpsc::channel::<Option<(Response, Secrets)>>();
+        let (sender, responses) = mpsc::channel::<Option<(Response, Arc<KnownSecrets>)>>();
         let (folder, states) = (folder.to_owned(), states.clone());
         in_thread("samples", move || {
             let mut failure = None;
             // Nothing is sent if the run never starts.
             let Ok(first) = responses.recv() else { return };
             states.begin(index);
-            for (mut response, secrets) in iter::once(first).chain(responses).map_while(|response| response) {
-                if let Some(known) = secrets {
-                    response.head = known.hide(&secrets::message(&response.head));
-                    response.body = known.hide(&response.body);
-                    response.trailers = known.hide(&secrets::message(&response.trailers));
-                }
+            for (mut response, known) in iter::once(first).chain(responses).map_while(|response| response) {
+                response.head = known.redact(&response.head);
+                response.body = known.hide(&response.body);
+                response.trailers = known.redact(&response.trailers);
                 let path = folder.join(name(&response));
                 failure = failure.or_else(|| write(&path, &response).err().map(|error| words(&error, &path)));
             }
@@ -72,10 +67,10 @@ impl SampleWriter {
     }
 
     /// The receiver of samples for a run with these secrets.
-    pub fn keep(&self, secrets: Secrets) -> KeepSample {
-        let responses = self.responses.clone();
+    pub fn keep(&self, known: KnownSecrets) -> KeepSample {
+        let (responses, known) = (self.responses.clone(), Arc::new(known));
         // If the thread has ended, the state of the folder holds the reason.
-        Arc::new(move |response| drop(responses.send(Some((response, secrets.clone())))))
+        Arc::new(move |response| drop(responses.send(Some((response, known.clone())))))
     }
 
     /// Marks the end of the samples.
@@ -120,15 +115,17 @@ mod tests {
         let trailers = b"Set-Cookie: id=6\r\n".to_vec();
         let kinds =
             [(SampleOf::Status(503), 1), (SampleOf::Status(503), 2), (SampleOf::Check(0), 1), (SampleOf::Call(14), 1)];
+        let mut plan = crate::fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        plan.output.keeps_secrets = true;
         for (of, number) in kinds {
             let (head, body, trailers) = (head.clone(), body.clone(), trailers.clone());
-            samples.keep(None)(Response { of, number, head, body, trailers });
+            samples.keep(KnownSecrets::from_plan(&plan))(Response { of, number, head, body, trailers });
         }
-        let mut plan = crate::fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
+        plan.output.keeps_secrets = false;
         plan.request.headers = vec![("Authorization".to_owned(), "Bearer a-secret-1".to_owned())];
         let (of, number) = (SampleOf::Status(200), 1);
         let (told, echoed) = (b"HTTP/1.1 200 OK\r\nSet-Cookie: id=5\r\n\r\n".to_vec(), b"you sent a-secret-1".to_vec());
-        samples.keep(Some(Arc::new(KnownSecrets::from_plan(&plan))))(Response {
+        samples.keep(KnownSecrets::from_plan(&plan))(Response {
             of,
             number,
             head: told,

@@ -51,7 +51,7 @@ pub struct ExperimentOrigin {
     pub boot: String,
     /// SHA-256 of the experiment, including secrets and files.
     pub digest: String,
-    /// True if secrets were omitted. Continuing then needs the original file or command line.
+    /// True if commands or secrets were omitted. Continuing then needs the original file or command line.
     pub redacted: bool,
     /// SHA-256 of every file needed by runs, by name.
     pub materials: BTreeMap<String, String>,

@@ -7,12 +7,13 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush_plan::secrets::{self, KnownSecrets};
+use onrush_plan::secrets;
 use onrush_text::escape;
 use onrush_text::reason;
 use thiserror::Error;
 
 use super::process_group::{ProcessGroup, ProcessGroups, ending};
+use crate::program::screen;
 use crate::run::Interrupt;
 
 /// The options for starting the target's command.
@@ -26,8 +27,6 @@ pub struct Start<'a> {
     pub output: &'a Path,
     /// Maximum time until the target is ready.
     pub timeout: Duration,
-    /// Secrets to redact in quoted output.
-    pub known: &'a KnownSecrets,
 }
 
 /// A started and ready target. Dropping it ends its process group.
@@ -44,7 +43,7 @@ pub enum TargetNotReady {
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
-    #[error("the target's command ended before the target was ready, with {}{}", ending(*.status), printed(.output))]
+    #[error("the target's command ended before the target was ready, with {}", ending(*.status))]
     Died {
         /// Exit status of the command.
         status: ExitStatus,
@@ -52,7 +51,7 @@ pub enum TargetNotReady {
         output: String,
     },
     /// The target was not ready in time. Its command was ended.
-    #[error("the target was not ready within {timeout:?}, so its command was ended{}", printed(.output))]
+    #[error("the target was not ready within {timeout:?}, so its command was ended")]
     Late {
         /// The time allowed.
         timeout: Duration,
@@ -62,6 +61,17 @@ pub enum TargetNotReady {
     /// The experiment was interrupted. The command was ended.
     #[error("the target's command was ended before the target was ready: interrupted")]
     Interrupted,
+}
+
+impl TargetNotReady {
+    /// The last lines that the command printed, for the terminal only: they may have secrets. `None`: it was not
+    /// started, or the reason is another one.
+    pub fn printed(&self) -> Option<&str> {
+        match self {
+            Self::Died { output, .. } | Self::Late { output, .. } => Some(output),
+            Self::NotStarted(_) | Self::Taken | Self::Interrupted => None,
+        }
+    }
 }
 
 impl TargetProcess {
@@ -91,7 +101,7 @@ impl TargetProcess {
         loop {
             let was_ready = is_ready(deadline.saturating_duration_since(Instant::now()));
             if let Some(status) = target.ended() {
-                return Err(TargetNotReady::Died { status, output: last_lines(&mut output, before, start.known) });
+                return Err(TargetNotReady::Died { status, output: last_lines(&mut output, before) });
             }
             if was_ready {
                 return Ok(target);
@@ -100,10 +110,7 @@ impl TargetProcess {
                 return Err(TargetNotReady::Interrupted);
             }
             if Instant::now() >= deadline {
-                return Err(TargetNotReady::Late {
-                    timeout: start.timeout,
-                    output: last_lines(&mut output, before, start.known),
-                });
+                return Err(TargetNotReady::Late { timeout: start.timeout, output: last_lines(&mut output, before) });
             }
             thread::sleep(POLL);
         }
@@ -115,8 +122,8 @@ impl TargetProcess {
     }
 }
 
-/// The last lines written to a file after its first `before` bytes, without secrets; empty if unreadable.
-fn last_lines(file: &mut File, before: u64, known: &KnownSecrets) -> String {
+/// The last lines written to a file after its first `before` bytes, without known secrets; empty if unreadable.
+fn last_lines(file: &mut File, before: u64) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(before.max(end.saturating_sub(OUTPUT_BYTES))))?;
@@ -125,16 +132,10 @@ fn last_lines(file: &mut File, before: u64, known: &KnownSecrets) -> String {
         Ok::<_, io::Error>(bytes)
     };
     // Redacted before splitting into lines and truncating these: a part of a secret would not be recognised.
-    let bytes = known.hide(&secrets::bytes(&read().unwrap_or_default()));
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = screen::hidden(&secrets::text(&String::from_utf8_lossy(&read().unwrap_or_default())));
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last: Vec<String> = lines.iter().rev().take(OUTPUT_LINES).rev().map(|line| escape(line.as_bytes())).collect();
     last.join(" | ")
-}
-
-/// The end of a sentence that quotes output.
-fn printed(output: &str) -> String {
-    if output.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed: {output}") }
 }
 
 /// Poll interval for a started target.
@@ -161,8 +162,7 @@ mod tests {
     fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<TargetProcess, TargetNotReady> {
         let path = scratch.path().to_str().unwrap().to_owned();
         let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
-        let known = KnownSecrets::default();
-        let start = Start { command, environment: &environment, output: &output, timeout, known: &known };
+        let start = Start { command, environment: &environment, output: &output, timeout };
         let ready = scratch.path().join("ready");
         TargetProcess::start(&start, |_| ready.exists(), &Interrupt::default(), &ProcessGroups::default())
     }
@@ -200,20 +200,18 @@ mod tests {
     fn early_deaths_quote_the_targets_output() {
         let scratch = TempDir::new().unwrap();
         fs::write(scratch.path().join("output"), "of another round\n").unwrap();
-        let unready =
-            start("printf 'a\\nb\\n\\nc\\n\\033[31md\\n' >&2; exit 1", LONG, &scratch).unwrap_err().to_string();
-        let died = "the target's command ended before the target was ready, with exit status ";
-        assert_eq!(unready, format!("{died}1; it printed: b | c | \\x1b[31md"));
-        let unready = start("exit 2", LONG, &scratch).unwrap_err().to_string();
-        assert_eq!(unready, format!("{died}2; it printed nothing"));
+        let unready = start("printf 'a\\nb\\n\\nc\\n\\033[31md\\n' >&2; exit 1", LONG, &scratch).unwrap_err();
+        let died = "the target's command ended before the target was ready, with exit status 1";
+        assert_eq!((unready.to_string(), unready.printed()), (died.to_owned(), Some("b | c | \\x1b[31md")));
+        let unready = start("exit 2", LONG, &scratch).unwrap_err();
+        assert_eq!(unready.printed(), Some(""));
     }
 
     #[test]
     fn targets_never_ready_are_ended() {
         let scratch = TempDir::new().unwrap();
         let unready = start("echo $$; sleep 60", Duration::from_millis(100), &scratch).unwrap_err().to_string();
-        let late = "the target was not ready within 100ms, so its command was ended; it printed: ";
-        assert!(unready.starts_with(late), "{unready}");
+        assert_eq!(unready, "the target was not ready within 100ms, so its command was ended");
         assert!(!is_left(&scratch));
     }
 
@@ -221,8 +219,7 @@ mod tests {
     fn readiness_checks_stay_within_the_timeout() {
         let scratch = TempDir::new().unwrap();
         let (output, timeout) = (scratch.path().join("output"), Duration::from_millis(200));
-        let known = KnownSecrets::default();
-        let start = Start { command: "sleep 60", environment: &[], output: &output, timeout, known: &known };
+        let start = Start { command: "sleep 60", environment: &[], output: &output, timeout };
         let mut given = Vec::new();
         let asked = |within: Duration| {
             given.push(within);
@@ -250,9 +247,8 @@ mod tests {
         let scratch = TempDir::new().unwrap();
         let (interrupt, groups, output) =
             (Interrupt::default(), ProcessGroups::default(), scratch.path().join("output"));
-        let known = KnownSecrets::default();
         let command = "echo $$; sleep 60";
-        let start = Start { command, environment: &[], output: &output, timeout: LONG, known: &known };
+        let start = Start { command, environment: &[], output: &output, timeout: LONG };
         let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
         let interrupted = |_| {
             if is_written() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onrush_plan::experiment::{Experiment, Point};
-use onrush_plan::{Order, Percent, Stop, secrets};
+use onrush_plan::{Order, Percent, Stop};
 use onrush_stats::Errors;
 use onrush_text::units;
 
@@ -30,8 +30,6 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
         text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.output.command));
         let settings = point.settings.iter().map(|(name, value)| format!("       {name} = {value}\n"));
         text.extend(settings);
-        let command = point.command.as_deref().map(secrets::command);
-        text.extend(command.map(|command| format!("       target: {command}\n")));
     }
     if points.iter().any(|point| !point.settings.is_empty()) && !experiment.may_change_host {
         text.push_str("this changes settings of this host, which needs --allow-host-changes\n");

@@ -82,7 +82,7 @@ impl Document {
             ended: Ended::of(outcome.ended),
             lost_threads: outcome.count_lost_threads(),
             stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
-            incomplete: failure::incomplete(outcome).map(|words| shown(plan, outcome, words)),
+            incomplete: failure::incomplete(outcome).map(|words| outcome.known.redact_in(&words)),
             requests,
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
@@ -99,7 +99,7 @@ impl Document {
             addresses: Addresses::of(outcome),
             sockets: super::Sockets::of(plan, outcome),
             status: statuses.iter().collect(),
-            location: location.as_ref().map(|location| shown(plan, outcome, escape(location.as_bytes()))),
+            location: location.as_ref().map(|location| outcome.known.redact_in(&escape(location.as_bytes()))),
             expects_tls: *expects_tls,
             errors: ledger.totals(),
             ledger: LedgerRow::all(plan, outcome),
@@ -171,16 +171,9 @@ fn classes(
     ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
 }
 
-/// A text without secrets, unless they may be shown.
-pub fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
-    if plan.output.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
-}
-
 /// The labels without secrets.
 fn labels(plan: &Plan, known: &secrets::KnownSecrets) -> BTreeMap<String, String> {
-    let shown = |key: &String, level: &String| {
-        if plan.output.keeps_secrets { level.clone() } else { known.hide_in(&secrets::label(key, level)) }
-    };
+    let shown = |key: &String, level: &String| known.redact_typed(level, |level| secrets::value(key, level));
     plan.output.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
 }
 
@@ -374,7 +367,7 @@ impl LedgerRow {
             phase: row.phase.name().to_owned(),
             cause: match row.cause {
                 // It has what was typed.
-                Cause::Check(_) => shown(plan, outcome, why_row(row, plan)),
+                Cause::Check(_) => outcome.known.redact_in(&why_row(row, plan)),
                 _ => why_row(row, plan),
             },
             count: row.count,

@@ -60,7 +60,7 @@ use gate::Gate;
 
 pub use crate::figures::rate::{counted, rate};
 pub use addresses::{Addresses, LeftOut};
-pub use build::{NO_RESPONSE, shown};
+pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
 pub use ended::Ended;
 pub use endpoints::{Endpoints, Offer};

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest;
 use onrush_plan::checks::{self, StatusList};
-use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
+use onrush_plan::secrets::{self, KnownSecrets};
 use onrush_plan::{FileContents, Io, Percent, Spin};
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct Plan {
     /// The length of the request's body, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_bytes: Option<usize>,
-    /// The body, if it is text of at most 4,096 bytes.
+    /// The body, if it is a form (`name=value&…`) of at most 4,096 bytes; with `--keep-secrets` any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// The SHA-256 of any other body, in hexadecimal, taken after its secrets were redacted.
@@ -193,12 +193,11 @@ impl Plan {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
-        let shown = |text: &str, redacted: fn(&str) -> String| {
-            if plan.output.keeps_secrets { text.to_owned() } else { known.hide_in(&redacted(text)) }
-        };
+        let text = text.filter(|text| plan.output.keeps_secrets || secrets::is_form(text));
+        let shown = |text: &str, redacted: fn(&str) -> String| known.redact_typed(text, redacted);
         let header = |(name, value): &(String, String)| Header {
             name: name.clone(),
-            value: shown(value, if secrets::is_secret(name) { |_| REDACTED.to_owned() } else { secrets::text }),
+            value: known.redact_typed(value, |value| secrets::value(name, value)),
         };
         let expected = |checks::ExpectedHeader { name, value }: &checks::ExpectedHeader| ExpectedHeader {
             name: name.clone(),
@@ -237,11 +236,11 @@ impl Plan {
             script: plan.script.as_ref().map(|onrush_plan::LuaScript { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_without_secrets),
-                args: if plan.output.keeps_secrets {
-                    args.clone()
-                } else {
-                    let words = secrets::words(args.iter().map(String::as_str));
-                    words.iter().map(|word| known.hide_in(word)).collect()
+                args: match plan.output.keeps_secrets {
+                    true => args.clone(),
+                    false => {
+                        secrets::words(args.iter().map(String::as_str)).iter().map(|it| known.hide_in(it)).collect()
+                    }
                 },
             }),
             threads: plan.load.threads,
@@ -355,12 +354,16 @@ impl Plan {
             *proxy = secrets::url(proxy);
         }
         for header in &mut plan.headers {
-            header.value = Header::shown(&header.name, &header.value);
+            header.value = secrets::value(&header.name, &header.value);
         }
-        plan.body = plan.body.as_deref().map(secrets::text);
+        match plan.body.take() {
+            Some(form) if secrets::is_form(&form) => plan.body = Some(secrets::text(&form)),
+            Some(body) => plan.body_sha256 = Some(digest_without_secrets(body.as_bytes())),
+            None => {}
+        }
         if let Some(expected) = &mut plan.expected {
             for ExpectedHeader { name, value } in &mut expected.headers {
-                *value = value.as_deref().map(|value| Header::shown(name, value));
+                *value = value.as_deref().map(|value| secrets::value(name, value));
             }
             expected.body.iter_mut().for_each(|text| *text = secrets::text(text));
         }
@@ -454,12 +457,5 @@ fn find_differences(name: &str, was: &Value, is: &Value, found: &mut Vec<Differe
             }
         }
         _ => found.push(Different { name: name.to_owned(), is: is.clone(), was: was.clone() }),
-    }
-}
-
-impl Header {
-    /// A value without its secrets.
-    fn shown(name: &str, value: &str) -> String {
-        if secrets::is_secret(name) { REDACTED.to_owned() } else { secrets::text(value) }
     }
 }

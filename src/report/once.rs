@@ -36,7 +36,7 @@ fn format_checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> Str
         (1, 0) => "checks: the only one holds\n".to_owned(),
         (_, 0) => format!("checks: all {count} hold\n"),
         (_, bad) => {
-            let failed = crate::record::shown(plan, outcome, failed.join("; "));
+            let failed = outcome.known.redact_in(&failed.join("; "));
             format!("checks: {bad} of {count} failed: {failed}\n")
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onrush_plan::machines::Machines;
-use onrush_plan::{Dialect, Plan, Stop, secrets};
+use onrush_plan::secrets::{self, KnownSecrets};
+use onrush_plan::{Dialect, Plan, Stop};
 use onrush_text::printable;
 use onrush_text::units::{self, counted};
 
@@ -12,9 +13,10 @@ use crate::record::{self, Document};
 /// The lines printed before the run. `room`: number of connections within the open-file limit, if it is too low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files. wrk's report shows the URL as typed.
-    let keeps_url = plan.output.keeps_secrets || plan.dialect.is_compat();
-    let hidden = || secrets::KnownSecrets::from_plan(plan).hide_in(&secrets::url(&plan.target.typed));
-    let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
+    let url = match plan.dialect.is_compat() {
+        true => plan.target.typed.clone(),
+        false => KnownSecrets::from_plan(plan).redact_typed(&plan.target.typed, secrets::url),
+    };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", end_condition(plan.stop));
     let http2 = http2_line(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());

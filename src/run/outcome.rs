@@ -241,9 +241,7 @@ impl Outcome {
 
     pub(super) fn take_collected(&mut self, mut collector: Collector, plan: &Plan) {
         self.totals = std::mem::take(collector.totals());
-        if !plan.output.keeps_secrets {
-            self.hide_secrets(plan);
-        }
+        self.hide_secrets(plan);
         if plan.phases {
             self.totals.phases.get_or_insert_default();
         }
@@ -326,23 +324,23 @@ impl Outcome {
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = KnownSecrets::from_plan(plan);
         let known = &self.known;
-        self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
+        self.totals.ledger.rewrite_examples(|example| known.redact(example));
         if let Some(seen) = &mut self.http2 {
-            seen.reasons.iter_mut().for_each(|reason| reason.text = known.hide(&secrets::bytes(&reason.text)));
+            seen.reasons.iter_mut().for_each(|reason| reason.text = known.redact(&reason.text));
         }
-        self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
+        self.totals.location = self.totals.location.take().map(|location| known.redact_typed(&location, secrets::url));
         if let Some(Breakdown::Script(words)) = &mut self.breakdown {
             *words = known.hide_in(words);
         }
         if let Some(transcript) = &mut self.transcript {
-            transcript.sent = known.hide(&secrets::message(&transcript.sent));
-            transcript.head = known.hide(&secrets::message(&transcript.head));
-            transcript.unread = known.hide(&secrets::message(&transcript.unread));
+            transcript.sent = known.redact(&transcript.sent);
+            transcript.head = known.redact(&transcript.head);
+            transcript.unread = known.redact(&transcript.unread);
             transcript.body = known.hide(&transcript.body);
-            transcript.trailers = known.hide(&secrets::message(&transcript.trailers));
+            transcript.trailers = known.redact(&transcript.trailers);
             for frame in transcript.frames_mut() {
                 let (ReadableFrame::Lines(text) | ReadableFrame::Data(ReadableData { body: text, .. })) = frame;
-                *text = known.hide(&secrets::message(text));
+                *text = known.redact(text);
             }
         }
     }

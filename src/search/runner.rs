@@ -79,9 +79,7 @@ fn run_steps(search: &mut Search) -> u8 {
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
     let read = interrupt.run_blocking(|| search.plan.read_files());
-    if !search.plan.output.keeps_secrets {
-        screen::hide(KnownSecrets::from_plan(&search.plan));
-    }
+    screen::hide(KnownSecrets::from_plan(&search.plan));
     let found = guard(|| {
         read?;
         check_runs_can_start(search)?;

@@ -68,9 +68,7 @@ fn run_steps(plan: &mut Plan) -> u8 {
     let states = files.states().clone();
     let interrupt = signals.interrupt.clone();
     let read = interrupt.run_blocking(|| plan.read_files());
-    if !plan.output.keeps_secrets {
-        screen::hide(KnownSecrets::from_plan(plan));
-    }
+    screen::hide(KnownSecrets::from_plan(plan));
     let is_ours = plan.script.is_some() && plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let plan = &*plan;

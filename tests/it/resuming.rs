@@ -16,7 +16,7 @@ cases! {
     interrupted_experiments_resume (Once);
     second_signals_quit (Once);
     later_changes_are_refused (Once);
-    resuming_needs_redacted_values (Once);
+    resuming_needs_what_was_left_out (Once);
     folders_belong_to_one_process (Once);
     damaged_results_are_repeated (Once);
     replaced_folders_are_never_written (Once);
@@ -89,7 +89,7 @@ fn later_changes_are_refused(context: &Context) {
     let plan = lab.text("plan.toml");
     let kernel = plan.lines().find(|line| line.starts_with("kernel")).unwrap();
     fs::write(lab.path("plan.toml"), plan.replace(kernel, "kernel = \"1.0\"")).unwrap();
-    let refused = lab.onrush(context, "lab --resume folder").run_plain();
+    let refused = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
     assert!(
         refused.stderr.contains("the experiment has changed") || refused.stderr.contains("the kernel was 1.0"),
         "{refused:?}"
@@ -98,19 +98,28 @@ fn later_changes_are_refused(context: &Context) {
     assert!(other.code == 1 && other.stderr.contains("plan.toml cannot be read"), "{other:?}");
 }
 
-fn resuming_needs_redacted_values(context: &Context) {
-    let (server, lab) = (target(), Lab::new());
-    let text = two_points(&url(&server, "/"), "[hooks]\nbefore_run = '[ $ONRUSH_LEVEL_LOAD = small ]'\n");
-    let file = lab.file(context, &text.replace("threads = 1", "threads = 1\nheader = \"Cookie: hush\""));
-    let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
-    assert_eq!(output.code, 1, "{output:?}");
-    for entry in fs::read_dir(lab.path("")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
-        assert!(!fs::read_to_string(&entry).unwrap().contains("hush"), "{entry:?}");
+fn resuming_needs_what_was_left_out(context: &Context) {
+    let server = target();
+    let command = "[ $ONRUSH_LEVEL_LOAD = small ]";
+    for secret in ["", "\nheader = \"Cookie: hush\""] {
+        let lab = Lab::new();
+        let text = two_points(&url(&server, "/"), &format!("[hooks]\nbefore_run = '{command}'\n"));
+        let file = lab.file(context, &text.replace("threads = 1", &format!("threads = 1{secret}")));
+        let output = lab.onrush(context, "lab --out folder").word(&file).run_plain();
+        assert_eq!(output.code, 1, "{output:?}");
+        let files = fs::read_dir(lab.path("")).unwrap().map(|entry| entry.unwrap().path());
+        for path in files.filter(|path| path.is_file()) {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("hush") && !text.contains(command), "{path:?}");
+        }
+        let refused = lab.onrush(context, "lab --resume folder").run_plain();
+        let words = "commands or secrets were left out of its plan";
+        assert!(refused.code == 1 && refused.stderr.contains(words), "{refused:?}");
+        let other = lab.onrush(context, "lab folder/plan.toml --out other").run_plain();
+        assert!(other.code == 1 && other.stderr.contains("its commands were left out"), "{other:?}");
+        let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
+        assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
     }
-    let refused = lab.onrush(context, "lab --resume folder").run_plain();
-    assert!(refused.code == 1 && refused.stderr.contains("secrets were left out of its plan"), "{refused:?}");
-    let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
-    assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
 }
 
 fn folders_belong_to_one_process(context: &Context) {

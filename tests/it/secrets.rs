@@ -8,11 +8,12 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target, url};
 use crate::peers::{read_head, server};
 
 cases! {
     secrets_are_in_no_output (Once);
+    results_contain_only_form_bodies (Once);
     echoed_secrets_are_redacted_in_any_spelling (Once);
     experiment_folders_contain_no_secret (Once);
     vs_and_sweep_print_no_secret (Once);
@@ -88,18 +89,13 @@ fn assert_silent(texts: &[String], what: &str) {
 
 fn secrets_are_in_no_output(context: &Context) {
     let scratch = Scratch::new("canary");
-    let part = format!("--x\r\nContent-Disposition: form-data; name=pass%77ord\r\n\r\n{CANARY}\r\n--x--\r\n");
     let bodies = [
         format!("user=me&pass%77ord={CANARY}"),
-        format!(r#"{{"user":"me","pass\u0077ord":"{CANARY}"}}"#),
-        format!(r#"{{"name":"password","value":"{CANARY}"}}"#),
-        format!("<login><ns:password>{CANARY}</ns:password></login>"),
-        format!("<login password='{CANARY}'/>"),
         format!("data=%7B%22password%22%3A%22{CANARY}%22%7D"),
-        part,
-        format!("user: me\npwd: {CANARY}\nkeys:\n- {CANARY}\npass: |\n  {CANARY}\n"),
-        format!("[a]\npassword = \"{CANARY}\"\nsecret = \"\"\"\n{CANARY}\"\"\""),
-        format!(r#"{{"value":"{CANARY}","name":"password"}}"#),
+        format!(r#"{{"user":"me","password":"{CANARY}"}}"#),
+        format!("<login password='{CANARY}'/>"),
+        format!("user: me\npwd: {CANARY}\n"),
+        format!("[a]\npassword = \"{CANARY}\"\n"),
     ];
     for body in bodies {
         let address = echoing(str::to_owned);
@@ -130,6 +126,28 @@ fn secrets_are_in_no_output(context: &Context) {
         let after: Vec<String> = after.iter().skip(1).map(filled).collect();
         let program = if after.is_empty() { program } else { program.script_args(&after.join(" ")) };
         assert_silent(&everything(program, &scratch).1, &words.join(" "));
+    }
+}
+
+fn results_contain_only_form_bodies(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("bodies"));
+    let part = format!("--x\r\nContent-Disposition: form-data; name=password\r\n\r\n{CANARY}\r\n--x--\r\n");
+    let bodies = [
+        format!(r#"{{"user":"me","pass\u0077ord":"{CANARY}"}}"#),
+        format!(r#"{{"name":"password","value":"{CANARY}"}}"#),
+        format!("<login><ns:password>{CANARY}</ns:password></login>"),
+        format!("keys:\n- {CANARY}\npass: |\n  {CANARY}\n"),
+        format!("words like {CANARY}"),
+        part,
+    ];
+    for body in bodies {
+        for word in ["--body".to_owned(), format!("--body={body}")] {
+            let program = context.onrush().words("-n2 -c1").word(&word);
+            let program = if word == "--body" { program.word(&body) } else { program };
+            let (_, texts) = everything(program.word(url(&server, "/")), &scratch);
+            assert_silent(&texts, &body);
+            assert!(texts[2].contains("\"body_sha256\": \""), "{}", texts[2]);
+        }
     }
 }
 
@@ -165,13 +183,12 @@ fn contents(folder: &Path) -> Vec<String> {
 
 fn experiment_folders_contain_no_secret(context: &Context) {
     let server = target();
+    // Known from nowhere else.
+    const OF_COMMAND: &str = "zaunkoenig8";
     let commands = [
-        format!("curl -H 'Authorization: Bearer {CANARY}' http://h/"),
-        format!("curl -H 'X-Api-Key: {CANARY}' http://h/"),
-        format!("curl -d '{{\"password\": \"{CANARY}\"}}' http://h/"),
-        format!("curl -u a:{CANARY} http://h/"),
-        format!("TOKEN=\"{CANARY} b\" ./prepare"),
-        format!("sh -c 'curl -u \"a:{CANARY}\" http://h/'"),
+        format!("curl -H 'Authorization: Bearer {OF_COMMAND}' http://h/"),
+        format!("curl -u a:{OF_COMMAND} http://h/"),
+        format!("./prepare {OF_COMMAND}"),
     ];
     for (index, command) in commands.iter().enumerate() {
         // The second time with a target that dies and prints its input.
@@ -198,10 +215,13 @@ fn experiment_folders_contain_no_secret(context: &Context) {
             assert_eq!((shown.code, output.code), (0, if dies { 5 } else { 0 }), "{shown:?} {output:?}");
             let mut texts = contents(&scratch.path().join("folder"));
             let plan = texts.iter().find(|text| text.contains("before_point = ")).expect("there is a plan");
-            assert!(plan.contains("REDACTED"), "{plan}");
+            assert!(plan.contains("REDACTED") && plan.contains("before_point = \"sha256:"), "{plan}");
+            assert!(!dies || plan.contains("command = \"sha256:"), "{plan}");
             texts.extend([shown.stdout, shown.stderr, output.stdout.clone(), output.stderr.clone()]);
             assert_silent(&texts, &format!("{index} {dies}"));
-            assert!(!dies || output.stderr.contains("it printed: got REDACTED REDACTED "), "{output:?}");
+            assert!(texts.iter().all(|text| !text.contains(OF_COMMAND)), "{texts:?}");
+            assert!(!dies || output.stderr.contains("printed: got REDACTED REDACTED "), "{output:?}");
+            assert!(!dies || output.stderr.contains("; what it printed is in folder/output/target-"), "{output:?}");
         }
     }
 }

@@ -1,12 +1,15 @@
-//! Finds secrets by their places: the users of URLs, and the values of secret names.
+//! Finds secrets by their places: the users of URLs, the values of secret names, and tokens after `Bearer` or `Basic`.
+//!
+//! Headers, queries, forms, options, scripts and documents are read by one rule: a name, perhaps in quotes, then `=` or
+//! `:`, then the value. A text is read as it is, and with percent-encoding undone once.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::decoded::{decoded, search};
 use super::names;
+use crate::percent_encoding::byte;
 
 /// Separator before the user and host of a URL.
 const AUTHORITY: &[u8] = b"://";
@@ -14,24 +17,18 @@ const AUTHORITY: &[u8] = b"://";
 /// Characters that may follow a closing quote.
 const AFTER_QUOTES: &[u8] = b",}]):;/>";
 
-/// Names of fields whose value is the name of another field.
-const NAMING: [&[u8]; 4] = [b"name", b"key", b"field", b"id"];
-
-/// How far after the name of a form's part its content may begin, in bytes.
-const PART_HEAD_MAX: usize = 256;
-
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes.
 const TOKEN_MIN: usize = 8;
 
 /// The places of the secrets in a text, in order and apart. With `blanks_end`, a value after `name=` ends at the first
 /// blank.
 pub(super) fn places(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
-    search(text, |bytes| Finder { bytes, blanks_end, hides_values: false }.places())
+    search(text, |bytes| Finder { bytes, blanks_end }.places())
 }
 
 /// The places of the users of URLs in a text, in order and apart.
 pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
-    let finder = Finder { bytes: text, blanks_end: false, hides_values: false };
+    let finder = Finder { bytes: text, blanks_end: false };
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(next) = memmem::find(&text[at..], AUTHORITY) {
@@ -48,21 +45,51 @@ pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
+/// Matches of `find` in a text as it is and in the decoded text: places in the text, in order and apart.
+pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut places = find(text);
+    if text.contains(&b'%') {
+        let (bytes, sources) = decoded(text);
+        places.extend(find(&bytes).into_iter().map(|place| sources[place.start]..sources[place.end]));
+    }
+    places.sort_unstable_by_key(|place| place.start);
+    places.dedup_by(|next, last| {
+        let overlaps = next.start < last.end;
+        last.end = if overlaps { last.end.max(next.end) } else { last.end };
+        overlaps
+    });
+    places
+}
+
+/// The bytes with `%XX` decoded, and where each begins in the text, followed by the text's end. An escape that the end
+/// cuts off is left out.
+pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut sources, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
+    while at < text.len() {
+        let undone = match text[at..] {
+            [b'%'] | [b'%', _] => break,
+            [b'%', high, low, ..] => byte([high, low]),
+            _ => None,
+        };
+        bytes.push(undone.unwrap_or(text[at]));
+        sources.push(at);
+        at += if undone.is_some() { 3 } else { 1 };
+    }
+    sources.push(text.len());
+    (bytes, sources)
+}
+
 /// Scans bytes from left to right. Takes linear time: what was hidden is not looked at again.
-#[derive(Clone, Copy)]
 struct Finder<'a> {
     bytes: &'a [u8],
     blanks_end: bool,
-    /// True if fields called `value` are secret, because a field beside them names a secret.
-    hides_values: bool,
 }
 
 impl Finder<'_> {
-    fn places(self) -> Vec<Range<usize>> {
+    fn places(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         // The lines of a list or a form have the same names again and again.
         let mut harmless: HashSet<&[u8]> = HashSet::new();
-        let mut names_secrets = false;
         let mut at = 0;
         while at < self.bytes.len() {
             if self.bytes[at..].starts_with(AUTHORITY) {
@@ -73,25 +100,21 @@ impl Finder<'_> {
             }
             let name_end = self.end(at, is_of_name);
             let name = &self.bytes[at..name_end];
-            let named = self.named(name, name_end);
-            names_secrets |= named.is_some();
-            let place = if let Some(named_end) = named {
-                self.part(named_end)
-            } else if self.bytes[at] == b'<' {
-                self.element(at + 1)
-            } else if !self.has_value(name, name_end) || harmless.contains(name) {
-                None
-            } else if is_secret(name) || (self.hides_values && name.eq_ignore_ascii_case(b"value")) {
-                self.value(name_end)
-            } else {
-                harmless.insert(name);
-                None
+            // Most words have no mark, which is quicker to check than the name.
+            let mark = if name.is_empty() || harmless.contains(name) { None } else { self.mark(name_end) };
+            let place = match mark {
+                Some(mark) if is_secret(name) => self.value(&mark),
+                Some(_) => {
+                    harmless.insert(name);
+                    None
+                }
+                None => self.token(name, name_end),
             };
-            let place = place.or_else(|| self.token(name, name_end)).filter(|place| !place.is_empty());
+            let place = place.filter(|place| !place.is_empty());
             at = place.as_ref().map_or(name_end.max(at + 1), |place| place.end);
             found.extend(place);
         }
-        if names_secrets && !self.hides_values { Self { hides_values: true, ..self }.places() } else { found }
+        found
     }
 
     /// The user of a URL whose authority begins here, if it has one, and where the authority ends.
@@ -105,23 +128,6 @@ impl Finder<'_> {
         self.bytes[at..].iter().position(|&byte| !is_such(byte)).map_or(self.bytes.len(), |length| at + length)
     }
 
-    fn has_one_of(&self, at: usize, bytes: &[u8]) -> bool {
-        self.bytes.get(at).is_some_and(|byte| bytes.contains(byte))
-    }
-
-    /// The content of an XML element with a secret name, which begins here, and the attributes if there are any.
-    fn element(&self, at: usize) -> Option<Range<usize>> {
-        let tag_end = self.end(at, |byte| byte == b':' || is_of_name(byte));
-        let tag = &self.bytes[at..tag_end];
-        let name = tag.rsplit(|&byte| byte == b':').next()?;
-        let is_start = self.has_one_of(tag_end, b"> \t\r\n");
-        (is_start && is_secret(name)).then(|| {
-            let start = tag_end + 1;
-            let length = memmem::find(&self.bytes[start..], &[b"</", tag].concat());
-            start..length.map_or(self.bytes.len(), |length| start + length)
-        })
-    }
-
     /// The token after `Bearer` or `Basic`, unless it is an ordinary word.
     fn token(&self, name: &[u8], name_end: usize) -> Option<Range<usize>> {
         if !name.eq_ignore_ascii_case(b"bearer") && !name.eq_ignore_ascii_case(b"basic") {
@@ -133,65 +139,30 @@ impl Finder<'_> {
         (start > name_end && !is_word).then_some(start..end)
     }
 
-    /// The end of a secret name that is itself the value of a name, as in `name="token"`.
-    fn named(&self, name: &[u8], name_end: usize) -> Option<usize> {
-        NAMING.iter().find(|naming| name.eq_ignore_ascii_case(naming))?;
-        let start = self.end(self.mark(name_end)?.value, is_quote);
-        let end = self.end(start, is_of_name);
-        is_secret(&self.bytes[start..end]).then_some(end)
-    }
-
-    /// The content of a form's part in whose head a secret name ends here.
-    fn part(&self, named_end: usize) -> Option<Range<usize>> {
-        let head_end = self.end(named_end, is_quote);
-        let head = &self.bytes[head_end..self.bytes.len().min(head_end + PART_HEAD_MAX)];
-        self.has_one_of(head_end, b";\r\n").then_some(())?;
-        let blank_lines = [&b"\n\r\n"[..], b"\n\n"];
-        let ends = blank_lines.into_iter().filter_map(|blank| Some(memmem::find(head, blank)? + blank.len()));
-        let start = head_end + ends.min()?;
-        let end = memmem::find(&self.bytes[start..], b"\n--").map_or(self.bytes.len(), |length| start + length);
-        Some(start..self.without_returns(start, end))
-    }
-
-    /// True if a name that ends here has a value. Most words have none, which is quicker to check than the name.
-    fn has_value(&self, name: &[u8], name_end: usize) -> bool {
-        // Without a name, every blank of many in a row would look for a mark after the others.
-        !name.is_empty() && self.mark(name_end).is_some()
-    }
-
     /// The mark after a name that ends here.
     fn mark(&self, name_end: usize) -> Option<Mark> {
         // As in `"name":`, `\"name\":` and `['name'] =`.
         let closed = self.end(name_end, |byte| b"\\\"']".contains(&byte));
         let is_quoted = closed > name_end;
         let at = self.end(closed, is_blank);
-        self.has_one_of(at, b"=:").then(|| {
-            // In a document, the value may be on the next line; without quotes, that would be another field.
-            let value = self.end(at + 1, |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
-            Mark { is_equals: self.bytes[at] == b'=', is_quoted, value }
-        })
+        let mark = self.bytes.get(at).filter(|byte| b"=:".contains(byte))?;
+        // In a document, the value may be on the next line; without quotes, that would be another field.
+        let value = self.end(at + 1, |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
+        Some(Mark { is_equals: *mark == b'=', is_quoted, value })
     }
 
-    /// The value of a name that ends here.
-    fn value(&self, name_end: usize) -> Option<Range<usize>> {
-        let Mark { is_equals, is_quoted, value: start } = self.mark(name_end)?;
+    /// The value after a mark.
+    fn value(&self, &Mark { is_equals, is_quoted, value: start }: &Mark) -> Option<Range<usize>> {
         let opening = self.end(start, |byte| byte == b'\\');
         let first = *self.bytes.get(opening)?;
-        Some(if !is_equals && (!is_quoted || b"|>".contains(&first)) {
-            let end = self.lines_end(name_end, start);
-            self.end(start, |byte| byte.is_ascii_whitespace()).min(end)..end
-        } else if is_quote(first) && self.bytes[opening..].starts_with(&[first; 3]) {
-            let content = opening + 3;
-            let length = memmem::find(&self.bytes[content..], &[first; 3]);
-            content..length.map_or(self.bytes.len(), |length| content + length)
-        } else if is_quote(first) {
+        Some(if is_quote(first) && (is_equals || is_quoted) {
             opening + 1..self.closing_quote(opening + 1, first)
-        } else if b"[{".contains(&first) && is_quoted {
-            start..self.group_end(start)
         } else if is_equals {
             start..self.parameter_end(start)
-        } else {
+        } else if is_quoted && !b"[{".contains(&first) {
             start..self.end(start, |byte| !b",}\r\n".contains(&byte))
+        } else {
+            start..self.end(start, |byte| !b"\r\n".contains(&byte))
         })
     }
 
@@ -220,47 +191,6 @@ impl Finder<'_> {
         }
         self.bytes.len()
     }
-
-    /// The end of a list or object of JSON.
-    fn group_end(&self, start: usize) -> usize {
-        let (mut depth, mut at) = (0, start);
-        while let Some(byte) = self.bytes.get(at) {
-            match byte {
-                b'"' => at = self.closing_quote(at + 1, b'"'),
-                b'[' | b'{' => depth += 1,
-                b']' | b'}' => depth -= 1,
-                _ => {}
-            }
-            at += 1;
-            if depth == 0 {
-                return at;
-            }
-        }
-        self.bytes.len()
-    }
-
-    /// Where a value after `name:` ends: with the line or, as in YAML, with the last of the lines after it that are
-    /// indented more deeply than the name or are items of a list.
-    fn lines_end(&self, name_end: usize, start: usize) -> usize {
-        let line = memchr::memrchr(b'\n', &self.bytes[..name_end]).map_or(0, |at| at + 1);
-        let margin = self.end(line, |byte| b" -".contains(&byte)) - line;
-        let mut end = start;
-        loop {
-            end = self.end(end, |byte| byte != b'\n');
-            let next = self.end(end, |byte| b"\r\n".contains(&byte));
-            let inset = self.end(next, |byte| b" \t".contains(&byte));
-            let is_item = inset - next == margin && self.bytes[inset..].starts_with(b"- ");
-            if inset - next <= margin && !is_item {
-                return self.without_returns(start, end);
-            }
-            end = next;
-        }
-    }
-
-    /// An end without the carriage returns before it.
-    fn without_returns(&self, start: usize, end: usize) -> usize {
-        end - self.bytes[start..end].iter().rev().take_while(|byte| **byte == b'\r').count()
-    }
 }
 
 /// The `=` or `:` between a name and its value.
@@ -286,6 +216,6 @@ fn is_blank(byte: u8) -> bool {
     b" \t+".contains(&byte)
 }
 
-fn is_of_name(byte: u8) -> bool {
+pub(super) fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"_-.[]%".contains(&byte)
 }

@@ -18,7 +18,7 @@ pub struct RequestLines {
     names: Vec<String>,
     /// The plan, for descriptions of failures.
     plan: Plan,
-    /// The plan's secrets, unless they may be shown.
+    /// The plan's secrets.
     known: KnownSecrets,
 }
 
@@ -26,8 +26,8 @@ impl RequestLines {
     /// Formats the requests of a plan.
     pub fn new(plan: &Plan) -> Self {
         let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
-        let known = if plan.output.keeps_secrets { KnownSecrets::default() } else { KnownSecrets::from_plan(plan) };
-        Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone(), known }
+        let names = iter::once(String::new()).chain(named).collect();
+        Self { names, plan: plan.clone(), known: KnownSecrets::from_plan(plan) }
     }
 
     /// The lines with their line ends.

@@ -9,7 +9,7 @@ use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{printable, units};
 
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, KEEP_SECRETS, LIST, OptionMap, SYSCTL, URL, near, redacted};
+use super::options::{COMMAND, LIST, OptionMap, SYSCTL, URL, is_digest, near, redacted};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::cli::decide;
@@ -36,14 +36,13 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
-    let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
-    let known = if keeps_secrets { KnownSecrets::default() } else { known(&outline) };
-    if !keeps_secrets {
-        let labels =
-            outline.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
-        labels.for_each(|label| *label = known.hide_in(&secrets::text(label)));
-    }
+    let known = known(&outline);
+    let levels = outline.factors.iter_mut().flat_map(|factor| &mut factor.levels);
+    levels.filter_map(|level| level.label.as_mut()).for_each(|label| *label = known.redact_typed(label, secrets::text));
     refuse_controls(&outline)?;
+    if matches!(around.folder, ResultDestination::New(_)) {
+        refuse_digests(&outline)?;
+    }
     let names = || outline.factors.iter().map(|factor| factor.name.as_str());
     if let Some((unknown, _)) = outline.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
         let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
@@ -169,6 +168,14 @@ fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     }
 }
 
+/// Refuses the plan of an experiment from which commands were left out.
+fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
+    match commands(outline).into_iter().any(|command| is_digest(&command)) {
+        true => Err("its commands were left out, and only their digests are known; use the original file".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// All combinations of one level per factor. The first factor changes least often.
 fn crossed(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
@@ -206,7 +213,7 @@ fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSec
     check_options(factor, outline)?;
     let mut levels = Vec::new();
     for (index, level) in factor.levels.iter().enumerate() {
-        let shown = known.hide_in(&named(level));
+        let shown = known.hide_in(&named(level, index));
         if levels.iter().any(|other: &Level| other.shown == shown) {
             return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
         }
@@ -257,9 +264,10 @@ fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result
     })
 }
 
-/// The name of a level: its label or its settings.
-fn named(level: &OutlineLevel) -> String {
+/// The name of a level: its label or its settings. A command is named by its number, `index` + 1.
+fn named(level: &OutlineLevel, index: usize) -> String {
     let value = |key: &str, values: &[String]| match values {
+        _ if key == COMMAND => (index + 1).to_string(),
         [] => "on".to_owned(),
         _ => values.iter().map(|value| redacted(key, value)).collect::<Vec<_>>().join(" "),
     };
@@ -281,9 +289,6 @@ fn named(level: &OutlineLevel) -> String {
 
 /// The secrets in the commands and in the options of all levels. Files have not been read yet.
 fn known(outline: &ExperimentOutline) -> KnownSecrets {
-    let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
-    let options: Vec<OptionMap> =
-        levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect();
     let plan_of = |options: &OptionMap| {
         let mut options = options.clone();
         // A file is read only once, when the points are made: it may be standard input.
@@ -293,10 +298,20 @@ fn known(outline: &ExperimentOutline) -> KnownSecrets {
         // A fault in the options is reported when the points are made.
         plan(&options).ok().map(|(plan, _)| plan)
     };
-    let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
+    let plans: Vec<Plan> = options(outline).iter().filter_map(plan_of).collect();
+    KnownSecrets::of_all(&plans, commands(outline).iter().map(String::as_str))
+}
+
+/// The options of each level of each factor, and those of the runs.
+fn options(outline: &ExperimentOutline) -> Vec<OptionMap> {
+    let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
+    levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect()
+}
+
+fn commands(outline: &ExperimentOutline) -> Vec<String> {
     let of_target = outline.server.as_ref().and_then(|server| server.command.as_ref());
-    let of_points: Vec<String> = options.iter().filter_map(OptionMap::command).collect();
-    KnownSecrets::of_all(&plans, experiment::commands(&outline.hooks, of_target, &of_points))
+    let of_points: Vec<String> = options(outline).iter().filter_map(OptionMap::command).collect();
+    experiment::commands(&outline.hooks, of_target, &of_points).map(str::to_owned).collect()
 }
 
 fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> Result<Option<ManagedServer>, String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use onrush_plan::file_contents::digest_of;
 use onrush_plan::secrets;
 
 use crate::cli::command_line;
@@ -30,6 +31,9 @@ pub(super) const SYSCTL: &str = "sysctl.";
 
 /// The key of the target's command.
 pub(super) const COMMAND: &str = "target.command";
+
+/// Prefix of the digest that stands for a command in the plan of an experiment.
+const DIGEST: &str = "sha256:";
 
 /// The option for socket sampling, and the one for its file in a run outside an experiment.
 const SOCKETS: &str = "sockets";
@@ -134,17 +138,23 @@ pub(super) fn canonical(key: &str) -> String {
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 
-/// The value of an option with its secrets redacted.
+/// The value of an option with its secrets redacted. A command is represented by its digest.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
-        COMMAND => secrets::command(value),
+        COMMAND if is_digest(value) => value.to_owned(),
+        COMMAND => format!("{DIGEST}{}", digest_of(value.as_bytes())),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
             let word = command_line::redacted(&format!("--{key}={value}"), "", "");
             word.strip_prefix(&format!("--{key}=")).unwrap_or(&word).to_owned()
         }
     }
+}
+
+/// True if a digest stands for the command, which was left out of the plan.
+pub(super) fn is_digest(command: &str) -> bool {
+    command.starts_with(DIGEST)
 }
 
 /// An option as command-line arguments.

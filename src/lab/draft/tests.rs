@@ -69,6 +69,16 @@ fn resolved_files_decide_the_same() {
     assert_eq!(again.points, experiment.points);
     assert_eq!(again.factors, experiment.factors);
     assert!(!experiment.shown.contains("secret") && !experiment.shown.contains("u:p"), "{}", experiment.shown);
+    assert!(
+        !experiment.shown.contains("\"server\"") && !experiment.shown.contains("systemctl"),
+        "{}",
+        experiment.shown
+    );
+    assert!(experiment.shown.contains("before_point = \"sha256:"), "{}", experiment.shown);
+    assert_eq!(
+        decided(&experiment.shown).unwrap_err().split(';').next(),
+        Some("its commands were left out, and only their digests are known")
+    );
     let kept = decided(&WHOLE.replace("latency = true", "keep-secrets = true")).unwrap();
     assert_eq!(kept.shown, kept.text);
 }

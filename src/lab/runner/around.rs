@@ -5,10 +5,9 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use onrush_plan::experiment::{Experiment, Hooks};
-use onrush_plan::secrets::KnownSecrets;
 use onrush_text::reason;
 
-use super::super::{Folder, Hook, HookEnded, ProcessGroups, Start, TargetProcess, ending};
+use super::super::{Folder, Hook, HookEnded, ProcessGroups, Start, TargetNotReady, TargetProcess, ending};
 use crate::program::{Signals, say};
 use crate::run::Interrupt;
 use crate::session::ask;
@@ -17,8 +16,6 @@ use crate::sysctl::{self, Loan, SettingName};
 /// The environment of points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
-    /// Secrets of the experiment.
-    known: &'a KnownSecrets,
     /// The borrowed settings; `None` if no point changes any.
     loan: Option<Loan>,
     /// The running process groups.
@@ -71,7 +68,7 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// If settings must be changed, but this is not allowed or not possible.
-    pub fn new(experiment: &'a Experiment, known: &'a KnownSecrets, signals: &Signals) -> anyhow::Result<Self> {
+    pub fn new(experiment: &'a Experiment, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
@@ -98,7 +95,6 @@ impl<'a> Around<'a> {
         });
         Ok(Self {
             experiment,
-            known,
             loan,
             groups,
             at: None,
@@ -228,12 +224,19 @@ impl<'a> Around<'a> {
         let Some(command) = point.command.as_ref().or(server.command.as_ref()) else { return Ok(()) };
         let output = folder.output(&format!("target-{}.txt", point.file)).map_err(|error| error.to_string())?;
         let environment = self.environment();
-        let (timeout, known) = (server.timeout, self.known);
-        let start = Start { command, environment: &environment, output: &output, timeout, known };
+        let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
         let target =
             TargetProcess::start(&start, |within| ask::answers(ready, interrupt, within), interrupt, &self.groups);
-        self.target = Some(target.map_err(|unready| unready.to_string())?);
+        let unready = |unready: TargetNotReady| match unready.printed() {
+            None => unready.to_string(),
+            Some("") => format!("{unready}; it printed nothing"),
+            Some(lines) => {
+                say(&format!("note: the target's command printed: {lines}"));
+                format!("{unready}; what it printed is in {}", output.display())
+            }
+        };
+        self.target = Some(target.map_err(unready)?);
         Ok(())
     }
 

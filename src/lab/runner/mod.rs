@@ -76,11 +76,8 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
     experiment.attach.iter().map(|path| AttachedFile::read(path)).collect()
 }
 
-/// The secrets of an experiment's runs and commands; empty if they may be shown.
+/// The secrets of an experiment's runs and commands.
 fn known(experiment: &Experiment) -> KnownSecrets {
-    if experiment.points.iter().any(|point| point.plan.output.keeps_secrets) {
-        return KnownSecrets::default();
-    }
     let server = experiment.server.as_ref();
     let of_target = server.and_then(|server| server.command.as_ref());
     let of_points = experiment.points.iter().filter_map(|point| point.command.as_ref());
@@ -144,7 +141,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     experiment.shown = without(&experiment.shown, &known)?;
     let experiment = &*experiment;
     // Before the folder is created, so that a refusal leaves none.
-    let mut around = Around::new(experiment, &known, &signals)?;
+    let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;
     let (folder, made) = open(experiment, &attached, &signals)?;
     let path = folder.path().to_owned();
@@ -285,7 +282,7 @@ fn open(
             signals.before_quitting(move || unfinished.abandon());
             if before.redacted && !made.redacted {
                 bail!(
-                    "{0}: secrets were left out of its plan; name the file again (onrush lab FILE.toml --resume {0}), \
+                    "{0}: commands or secrets were left out of its plan; name the file again (onrush lab FILE.toml --resume {0}), \
                      or repeat the command line with --resume",
                     path.display()
                 );

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::anyhow;
+use onrush_plan::Plan;
 use onrush_plan::experiment::{Experiment, Point};
 use onrush_plan::secrets::KnownSecrets;
-use onrush_plan::{Plan, secrets};
 use onrush_stats::Phase;
 use serde::Serialize;
 
@@ -116,12 +116,11 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
     let document = JudgedRun::from_outcome(plan, &outcome).document;
     let transcript = outcome.transcript.clone().unwrap_or_default();
     if document.requests.completed == 0 && !interrupt.is_requested() {
-        let url = secrets::url(&plan.target.typed);
+        let url = &document.plan.url;
         let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
         return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::NoResponse));
     }
     let failed_check = document.ledger.iter().find(|row| row.phase == Phase::Check.name());
-    let head = String::from_utf8_lossy(&secrets::message(&transcript.head)).into_owned();
     Ok(FirstResponse {
         point: String::new(),
         is_failure: document.errors.status > 0,
@@ -130,7 +129,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
         url: document.plan.url,
         status: document.status.keys().next().copied(),
         body_bytes: transcript.body_bytes,
-        head,
+        head: String::from_utf8_lossy(&transcript.head).into_owned(),
         expects_tls: outcome.totals.expects_tls,
     })
 }
