@@ -13,7 +13,7 @@ pub const COMMAND: Command = Command {
     name: RESTORE.name,
     about: "reset kernel settings that a killed lab left",
     help: || RESTORE.help(),
-    options: || RESTORE.described(),
+    options: || RESTORE.described_options(),
     word: CompletionWord::Text,
     parse: |args| Ok(parse(args)?.map(|()| CommandWork::new(run))),
 };

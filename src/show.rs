@@ -15,7 +15,7 @@ pub const COMMAND: Command = Command {
     name: SHOW.name,
     about: "print saved results as reports",
     help: || SHOW.help(),
-    options: || SHOW.described(),
+    options: || SHOW.described_options(),
     word: CompletionWord::File,
     parse: |args| Ok(parse(args)?.map(|show| CommandWork::new(move || run(&show)))),
 };

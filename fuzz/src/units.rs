@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onrush::cli::units::{metric, time};
+use onrush::cli::units::{parse_count, parse_time};
 use onrush_plan::Dialect;
 
 use crate::COMPAT;
@@ -11,10 +11,10 @@ use crate::COMPAT;
 /// both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
-    let (native_count, native_time) = (metric(text, Dialect::Native), time(text, Dialect::Native));
-    let (wrk_count, wrk_time) = (metric(text, Dialect::Wrk), time(text, Dialect::Wrk));
+    let (native_count, native_time) = (parse_count(text, Dialect::Native), parse_time(text, Dialect::Native));
+    let (wrk_count, wrk_time) = (parse_count(text, Dialect::Wrk), parse_time(text, Dialect::Wrk));
     for dialect in COMPAT {
-        assert_eq!((metric(text, dialect), time(text, dialect)), (wrk_count, wrk_time), "{dialect:?}");
+        assert_eq!((parse_count(text, dialect), parse_time(text, dialect)), (wrk_count, wrk_time), "{dialect:?}");
     }
     let has_digit = text.contains(|character: char| character.is_ascii_digit());
     let accepted = [native_count.is_ok(), wrk_count.is_ok(), native_time.is_ok(), wrk_time.is_ok()];
@@ -38,17 +38,20 @@ pub fn units(data: &[u8]) {
 /// A count is parsed back from its digits, and from thousands with a fraction.
 fn check_count(count: u64) {
     let digits = count.to_string();
-    assert_eq!((metric(&digits, Dialect::Native), metric(&digits, Dialect::Wrk)), (Ok(count), Ok(count)));
+    assert_eq!((parse_count(&digits, Dialect::Native), parse_count(&digits, Dialect::Wrk)), (Ok(count), Ok(count)));
     let thousands = format!("{}.{:03}k", count / 1_000, count % 1_000);
-    assert_eq!(metric(&thousands, Dialect::Native), Ok(count), "{thousands}");
+    assert_eq!(parse_count(&thousands, Dialect::Native), Ok(count), "{thousands}");
 }
 
 /// A time is parsed back from seconds with a fraction; whole seconds in both grammars.
 fn check_time(duration: Duration) {
     let seconds = format!("{}.{:09}s", duration.as_secs(), duration.subsec_nanos());
-    assert_eq!(time(&seconds, Dialect::Native), Ok(duration), "{seconds}");
+    assert_eq!(parse_time(&seconds, Dialect::Native), Ok(duration), "{seconds}");
     if duration.subsec_nanos() == 0 {
         let whole = duration.as_secs().to_string();
-        assert_eq!((time(&whole, Dialect::Native), time(&whole, Dialect::Wrk)), (Ok(duration), Ok(duration)));
+        assert_eq!(
+            (parse_time(&whole, Dialect::Native), parse_time(&whole, Dialect::Wrk)),
+            (Ok(duration), Ok(duration))
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use lexopt::Arg;
 
-use super::described::{Described, entries};
+use super::described::{Described, format_options};
 use super::hints;
 use super::spelling::Spelling;
 
@@ -92,13 +92,13 @@ impl<T> Setter<T> {
 
 impl<T> Subcommand<T> {
     /// All options, including the help.
-    pub fn described(&self) -> Vec<Described> {
+    pub fn described_options(&self) -> Vec<Described> {
         self.options.iter().map(|option| option.described).chain([HELP]).collect()
     }
 
     /// The text of `--help`.
     pub fn help(&self) -> String {
-        help(self.help, self.described())
+        help(self.help, self.described_options())
     }
 
     /// Applies the arguments to `asked`; `None` if help was requested.
@@ -108,11 +108,11 @@ impl<T> Subcommand<T> {
     /// One line with the wrong argument and the right form.
     pub fn read(&self, args: &[OsString], mut asked: T) -> Result<Option<T>, String> {
         let mut parser = lexopt::Parser::from_args(args);
-        while let Some(argument) = parser.next().map_err(misused)? {
+        while let Some(argument) = parser.next().map_err(describe_lexer_error)? {
             let option = match argument {
                 Arg::Long("help") | Arg::Short('h') => return Ok(None),
-                Arg::Long(name) => self.named(name)?,
-                Arg::Short(letter) => self.lettered(letter)?,
+                Arg::Long(name) => self.find_by_name(name)?,
+                Arg::Short(letter) => self.find_by_letter(letter)?,
                 Arg::Value(word) => {
                     (self.word)(&mut asked, word)?;
                     continue;
@@ -120,7 +120,7 @@ impl<T> Subcommand<T> {
             };
             let spelling = &option.described.spelling;
             let value = match spelling.takes_value() {
-                true => parser.value().map_err(|_| hints::needs_value(spelling))?,
+                true => parser.value().map_err(|_| hints::missing_value_hint(spelling))?,
                 false => OsString::new(),
             };
             option.set(&mut asked, &value)?;
@@ -128,20 +128,20 @@ impl<T> Subcommand<T> {
         Ok(Some(asked))
     }
 
-    fn named(&self, name: &str) -> Result<&'static Setter<T>, String> {
+    fn find_by_name(&self, name: &str) -> Result<&'static Setter<T>, String> {
         self.options.iter().find(|option| option.described.spelling.long == name).ok_or_else(|| {
             let names = self.options.iter().map(|option| option.described.spelling.long).chain(["help"]);
-            hints::unknown_option(&format!("--{name}"), hints::nearest(name, names), &self.asks_help())
+            hints::unknown_option_hint(&format!("--{name}"), hints::nearest_name(name, names), &self.help_command())
         })
     }
 
-    fn lettered(&self, letter: char) -> Result<&'static Setter<T>, String> {
+    fn find_by_letter(&self, letter: char) -> Result<&'static Setter<T>, String> {
         let option = self.options.iter().find(|option| option.described.spelling.short == Some(letter));
-        option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.asks_help()))
+        option.ok_or_else(|| hints::unknown_option_hint(&format!("-{letter}"), None, &self.help_command()))
     }
 
     /// The command line that prints the help.
-    fn asks_help(&self) -> String {
+    fn help_command(&self) -> String {
         format!("onrush {} --help", self.name)
     }
 }
@@ -152,13 +152,13 @@ pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> Str
     const SPELLING_MAX: usize = 24;
     let end = |option: &Described| option.spelling.whole.len() + if option.spelling.short.is_some() { 2 } else { 6 };
     let column = 2 + options.iter().map(end).filter(|end| *end <= SPELLING_MAX).max().unwrap_or(SPELLING_MAX);
-    format!("{above}\n\n{}\n{below}\n", entries(options, column))
+    format!("{above}\n\n{}\n{below}\n", format_options(options, column))
 }
 
 /// One line about a switch with a value, which the parser reports only with the next argument.
-fn misused(error: lexopt::Error) -> String {
+fn describe_lexer_error(error: lexopt::Error) -> String {
     match error {
-        lexopt::Error::UnexpectedValue { option, .. } => hints::takes_no_value(&option),
+        lexopt::Error::UnexpectedValue { option, .. } => hints::unexpected_value_hint(&option),
         other => other.to_string(),
     }
 }
@@ -195,7 +195,7 @@ mod tests {
         },
     };
 
-    fn asked(line: &str) -> Result<Option<TestOptions>, String> {
+    fn parse_line(line: &str) -> Result<Option<TestOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         COMMAND.read(&args, TestOptions::default())
     }
@@ -205,17 +205,17 @@ mod tests {
         let files = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
         let expected = TestOptions { is_loud: true, count: 3, files: files(&["a", "b"]), folder: "d".into() };
         for line in ["a -ln3 --folder d b", "--folder=d --count 3 a --loud b", "-l -n=3 a --folder d -- b"] {
-            assert_eq!(asked(line).unwrap().unwrap(), expected, "{line}");
+            assert_eq!(parse_line(line).unwrap().unwrap(), expected, "{line}");
         }
-        assert_eq!(asked("-- --loud -h").unwrap().unwrap().files, files(&["--loud", "-h"]));
-        assert_eq!(asked("--folder --loud").unwrap().unwrap().folder, PathBuf::from("--loud"));
-        assert_eq!(asked("").unwrap().unwrap(), TestOptions::default());
+        assert_eq!(parse_line("-- --loud -h").unwrap().unwrap().files, files(&["--loud", "-h"]));
+        assert_eq!(parse_line("--folder --loud").unwrap().unwrap().folder, PathBuf::from("--loud"));
+        assert_eq!(parse_line("").unwrap().unwrap(), TestOptions::default());
     }
 
     #[test]
     fn help_ends_the_arguments() {
         for line in ["-h --bogus", "a --help --count x", "-lh"] {
-            assert_eq!(asked(line), Ok(None), "{line}");
+            assert_eq!(parse_line(line), Ok(None), "{line}");
         }
     }
 
@@ -232,7 +232,7 @@ mod tests {
             ("--folder", "--folder needs a value: --folder DIR"),
             ("-n many", "--count \"many\": write a number"),
         ] {
-            assert_eq!(asked(line), Err(said.to_owned()));
+            assert_eq!(parse_line(line), Err(said.to_owned()));
         }
         let args = ["--count".into(), std::os::unix::ffi::OsStringExt::from_vec(b"\xff".to_vec())];
         assert_eq!(COMMAND.read(&args, TestOptions::default()), Err("--count \"\\xFF\": not UTF-8".to_owned()));

@@ -19,7 +19,7 @@ pub(crate) struct TypedChecks {
 
 impl TypedChecks {
     /// Applies one option. Checks of heads and bodies accumulate.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
             if self.checks.status.is_some() {
@@ -31,11 +31,12 @@ impl TypedChecks {
         }
         if !self.checks.have_room() {
             let most = format!("at most {CHECKS_MAX} checks of heads and bodies; leave some out");
-            return Err(wrong(flag, &shown(flag, value), most));
+            return Err(wrong(flag, &redacted_value(flag, value), most));
         }
-        let text = value.to_str().ok_or_else(|| wrong(flag, &shown(flag, value), "not UTF-8"))?;
+        let text = value.to_str().ok_or_else(|| wrong(flag, &redacted_value(flag, value), "not UTF-8"))?;
         if flag.id == Id::ExpectHeader {
-            let header = header(text).map_err(|reason| wrong(flag, &shown(flag, value), reason))?;
+            let header =
+                parse_header_check(text).map_err(|reason| wrong(flag, &redacted_value(flag, value), reason))?;
             self.checks.headers.push(header);
         } else if text.is_empty() {
             return Err(wrong(flag, value, "an empty text, which every body contains; write a part of the body"));
@@ -46,7 +47,7 @@ impl TypedChecks {
     }
 
     /// The checks. `method` is the common method of all requests, if any.
-    pub fn decide(
+    pub fn into_checks(
         self,
         dialect: Dialect,
         method: Option<&str>,
@@ -64,7 +65,7 @@ impl TypedChecks {
 }
 
 /// Parses `Name: value`, or `Name` for any value.
-fn header(text: &str) -> Result<ExpectedHeader, &'static str> {
+fn parse_header_check(text: &str) -> Result<ExpectedHeader, &'static str> {
     if is_token(text) {
         return Ok(ExpectedHeader { name: text.to_owned(), value: None });
     }
@@ -76,7 +77,7 @@ fn header(text: &str) -> Result<ExpectedHeader, &'static str> {
 }
 
 /// The value with its secrets replaced.
-fn shown(flag: &Flag, value: &OsStr) -> OsString {
+fn redacted_value(flag: &Flag, value: &OsStr) -> OsString {
     let text = value.to_string_lossy();
     if flag.id == Id::ExpectHeader { secrets::misspelt_header(&text).into() } else { secrets::text(&text).into() }
 }
@@ -98,7 +99,7 @@ mod tests {
             ("A: b\nC: d", Err("a control character in the value; leave it out")),
         ];
         for (text, expected) in table {
-            let found = header(text);
+            let found = parse_header_check(text);
             let found = found.as_ref().map(|it| (it.name.as_str(), it.value.as_deref())).map_err(|why| *why);
             assert_eq!(found, expected, "{text}");
         }

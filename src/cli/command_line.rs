@@ -10,16 +10,16 @@ use super::flags;
 
 /// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced unless the plan keeps
 /// them.
-pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
+pub(crate) fn redacted_command_line(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     if plan.output.keeps_secrets {
-        return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+        return words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ");
     }
     let mut previous = "";
     let mut shown = Vec::new();
-    for (word, is_of_header) in words.iter().zip(of_cut_headers(&words, &plan.target.typed)) {
-        let hidden = || redacted(word, previous, &plan.target.typed);
-        shown.push(if is_of_header { REDACTED.to_owned() } else { quoted(&hidden()) });
+    for (word, is_of_header) in words.iter().zip(mark_unquoted_secrets(&words, &plan.target.typed)) {
+        let hidden = || redact_word(word, previous, &plan.target.typed);
+        shown.push(if is_of_header { REDACTED.to_owned() } else { shell_quoted(&hidden()) });
         previous = word;
     }
     shown.join(" ")
@@ -27,10 +27,10 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
 
 /// The secrets of a command line that may be mistyped. After the name of an unquoted header, the following words are
 /// secrets as well.
-pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
+pub(crate) fn find_secrets(args: &[OsString]) -> KnownSecrets {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     let (mut whole, mut is_value) = (Vec::new(), false);
-    for (word, is_of_header) in words.iter().zip(of_cut_headers(&words, "")) {
+    for (word, is_of_header) in words.iter().zip(mark_unquoted_secrets(&words, "")) {
         let is_option = word.starts_with('-');
         if (is_value && !is_option) || is_of_header {
             whole.push(word.clone().into_owned());
@@ -39,7 +39,7 @@ pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
         let attached = word.split_once('=').filter(|(option, _)| *option == BASIC_AUTH);
         whole.extend(attached.map(|(_, login)| login.to_owned()));
         // The value may be missing, so that an option follows directly.
-        is_value |= hides_next(word);
+        is_value |= has_secret_value(word);
     }
     // A value of onrush's own options, such as a file, is not secret because of the option's name.
     let is_ours =
@@ -49,7 +49,7 @@ pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
 }
 
 /// True for each word that continues an unquoted header with a secret name or scheme.
-fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
+fn mark_unquoted_secrets<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     let (mut is_in_header, mut previous) = (false, "");
     let is_of_header = |word: &'a str| {
         is_in_header &= !word.starts_with('-') && !word.contains("://") && word != url;
@@ -73,14 +73,14 @@ fn ends_before_secret(word: &str) -> bool {
 }
 
 /// True if the word is an option with a secret value.
-fn hides_next(word: &str) -> bool {
+fn has_secret_value(word: &str) -> bool {
     // Values of onrush's own options are not secret, except those of this one.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
 }
 
 /// A word of a command line without secrets; `previous` may be the option whose value it is.
-pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
+pub(crate) fn redact_word(word: &str, previous: &str, url: &str) -> String {
     let attached = || {
         let (option, value) = word.split_once('=')?;
         Some(format!("{option}={}", redacted_value(option, value)?))
@@ -94,7 +94,7 @@ fn redacted_value(option: &str, value: &str) -> Option<String> {
     match option {
         "--http-proxy" => Some(secrets::url(value)),
         "--body" if !value.starts_with('@') => Some(secrets::body(value)),
-        _ => hides_next(option).then(|| REDACTED.to_owned()),
+        _ => has_secret_value(option).then(|| REDACTED.to_owned()),
     }
 }
 
@@ -102,7 +102,7 @@ fn redacted_value(option: &str, value: &str) -> Option<String> {
 const BASIC_AUTH: &str = "--basic-auth";
 
 /// Puts a word in single quotes, unless a shell reads it unchanged without.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -119,7 +119,7 @@ mod tests {
 
     fn command(words: &[&str]) -> String {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        shown(&args, &fixtures::plan(Dialect::Native, "u:p@h/?token=1", 1, 1, 1))
+        redacted_command_line(&args, &fixtures::plan(Dialect::Native, "u:p@h/?token=1", 1, 1, 1))
     }
 
     #[test]
@@ -161,7 +161,10 @@ mod tests {
         let args = ["onrush", "-H", "Cookie: a"].map(OsString::from);
         let plan = fixtures::plan(Dialect::Native, "", 1, 1, 1);
         assert_eq!(
-            shown(&args, &Plan { output: OutputOptions { keeps_secrets: true, ..plan.output }, ..plan }),
+            redacted_command_line(
+                &args,
+                &Plan { output: OutputOptions { keeps_secrets: true, ..plan.output }, ..plan }
+            ),
             "onrush -H 'Cookie: a'"
         );
         assert_eq!(command(&["onrush", "--keep-secrets", "h"]), "onrush --keep-secrets h");

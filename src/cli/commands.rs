@@ -24,7 +24,7 @@ impl Commands {
     pub const NONE: Self = Self { named: &[], instead: InsteadOfRun(|_| Ok(None)) };
 
     /// The names of the commands.
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn command_names(&self) -> impl Iterator<Item = &'static str> {
         self.named.iter().map(|command| command.name)
     }
 }

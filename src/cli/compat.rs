@@ -10,14 +10,14 @@ use super::front::{Front, Item, Misuse};
 
 /// The dialect of a command line: from `--compat` at any position, else from the program's name. An unknown name after
 /// `--compat` is ignored here and rejected when the option is read.
-pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
+pub(super) fn choose_dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
-    let called = Path::new(program).file_name().and_then(named).unwrap_or(Dialect::Native);
+    let called = Path::new(program).file_name().and_then(dialect_by_name).unwrap_or(Dialect::Native);
     let mut front = Front::new(rest, called, words_end_options);
     let mut asked = None;
     loop {
         match front.next() {
-            Ok(Some(Item::Flag(flag, name))) if flag.id == Id::Compat => asked = named(&name).or(asked),
+            Ok(Some(Item::Flag(flag, name))) if flag.id == Id::Compat => asked = dialect_by_name(&name).or(asked),
             Ok(Some(_)) | Err(_) => {}
             Ok(None) => return asked.unwrap_or(called),
         }
@@ -25,12 +25,12 @@ pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
 }
 
 /// The dialect of the tool with this name.
-pub(super) fn named(name: &OsStr) -> Option<Dialect> {
+pub(super) fn dialect_by_name(name: &OsStr) -> Option<Dialect> {
     [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
 }
 
 /// getopt's message about a misused option, without the program's name; `None` if getopt has no message for it.
-pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
+pub(super) fn getopt_message(misuse: &Misuse) -> Option<String> {
     let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.spelling.long)).collect::<String>();
     match misuse {
         Misuse::Refused => None,
@@ -53,9 +53,9 @@ pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn asked(line: &str) -> Dialect {
+    fn dialect_of(line: &str) -> Dialect {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        dialect(&args, false)
+        choose_dialect(&args, false)
     }
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
             ("", Dialect::Native),
         ];
         for (line, expected) in table {
-            assert_eq!(asked(line), expected, "{line}");
+            assert_eq!(dialect_of(line), expected, "{line}");
         }
     }
 
@@ -87,7 +87,7 @@ mod tests {
             ("onrush U -- --compat wrk", Dialect::Native),
         ];
         for (line, expected) in table {
-            assert_eq!(asked(line), expected, "{line}");
+            assert_eq!(dialect_of(line), expected, "{line}");
         }
     }
 }

@@ -16,7 +16,7 @@ use onrush_plan::condition::{ComparisonOperator, Condition, StopTerm, Term, Thre
 use onrush_plan::metric::{METRICS, Metric, MetricUnit, Statistic};
 use onrush_plan::{Dialect, LimitedBy};
 
-use super::flaw::{Flaw, nearest};
+use super::flaw::{Flaw, nearest_word};
 use super::units::{self, UnreadableNumber};
 use crate::requests::is_name;
 
@@ -73,21 +73,21 @@ const PLUS_MINUS: [&str; 2] = ["+-", "±"];
 /// Allowed precisions, in per cent of the figure.
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
-pub(super) fn condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
-    Ok(Condition { terms: listed(text, |text, at| term(text, at, purpose))? })
+pub(super) fn parse_condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
+    Ok(Condition { terms: parse_comma_list(text, |text, at| parse_term(text, at, purpose))? })
 }
 
 /// The condition of a gate in a saved result; `None` if this version does not know it.
-pub fn saved_gate(text: &str) -> Option<Condition> {
-    condition(text, Purpose::Gate).ok()
+pub fn parse_saved_gate(text: &str) -> Option<Condition> {
+    parse_condition(text, Purpose::Gate).ok()
 }
 
-pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
-    listed(text, stop_term)
+pub(super) fn parse_stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
+    parse_comma_list(text, parse_stop_term)
 }
 
 /// Reads the comma-separated parts, each with its position.
-fn listed<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
+fn parse_comma_list<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
     for part in text.split(',') {
@@ -98,7 +98,7 @@ fn listed<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Resul
     Ok(terms)
 }
 
-fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
+fn parse_stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     let example = "try p99+-2%";
     if text.is_empty() {
         return Err(Flaw { at, reason: format!("a stop term is missing here; {example}") });
@@ -109,7 +109,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
         return Err(Flaw { at, reason: format!("expected +- and a precision here; {example}") });
     };
     let name = name.trim_end();
-    let metric = name.parse::<Metric>().map_err(|()| Flaw { at, reason: unknown(name, None) })?;
+    let metric = name.parse::<Metric>().map_err(|()| Flaw { at, reason: explain_unknown_metric(name, None) })?;
     if !has_interval(metric) {
         let reason =
             format!("{name} has no confidence interval; percentiles from p1 to p99.9999, mean and rate have one");
@@ -117,7 +117,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     }
     let value = typed.trim_start();
     let at = at + text[..text.len() - value.len()].chars().count();
-    let Some(percent) = value.strip_suffix('%').and_then(|percent| decimal(percent.trim_end())) else {
+    let Some(percent) = value.strip_suffix('%').and_then(|percent| parse_decimal(percent.trim_end())) else {
         return Err(Flaw { at, reason: format!("{value:?} is not a percentage; {example}") });
     };
     if !HALF_WIDTHS.contains(&percent) {
@@ -137,7 +137,7 @@ fn has_interval(metric: Metric) -> bool {
     }
 }
 
-fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
+fn parse_term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     let example = || purpose.example("p99");
     if text.is_empty() {
         return Err(Flaw { at, reason: format!("a condition is missing here; try {}", example()) });
@@ -163,7 +163,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     });
     // A name without a comparison that is not a metric.
     if text.chars().all(|c| c.is_ascii_alphanumeric() || "._()".contains(c)) {
-        text.parse::<Metric>().map_err(|()| Flaw { at, reason: unknown(text, Some(purpose)) })?;
+        text.parse::<Metric>().map_err(|()| Flaw { at, reason: explain_unknown_metric(text, Some(purpose)) })?;
     }
     let Some((name, comparison, sign, typed)) = found else {
         let at = at + sign.map_or(text.chars().count(), |place| text[..place].chars().count());
@@ -172,10 +172,10 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
             reason: format!("expected <, <=, >, >=, = or != here; in a shell write '{}', with the quotes", example()),
         });
     };
-    let (metric_name, of_name) = by_name(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
+    let (metric_name, of_name) = split_request_name(name.trim_end()).map_err(|reason| Flaw { at, reason })?;
     let metric = metric_name.parse::<Metric>().map_err(|()| {
-        let meant = translated(metric_name, comparison, typed.trim_start_matches('=').trim(), purpose);
-        Flaw { at, reason: meant.unwrap_or_else(|| unknown(metric_name, Some(purpose))) }
+        let meant = suggest_translation(metric_name, comparison, typed.trim_start_matches('=').trim(), purpose);
+        Flaw { at, reason: meant.unwrap_or_else(|| explain_unknown_metric(metric_name, Some(purpose))) }
     })?;
     if let Some(of_name) = of_name {
         let reason = match purpose {
@@ -202,7 +202,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
         return Err(Flaw { at, reason: reason.to_owned() });
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
-    let value = value(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
+    let value = parse_threshold(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
     if of_name.is_some() && matches!(value, Threshold::OfAsked(_)) {
         return Err(Flaw { at: value_at, reason: "the rate asked for is that of all requests; try 10k".to_owned() });
     }
@@ -210,7 +210,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
 }
 
 /// Parses a metric with the name of its requests in brackets, if any: `p99[login]`.
-fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
+fn split_request_name(text: &str) -> Result<(&str, Option<&str>), String> {
     let Some((metric, rest)) = text.split_once('[') else { return Ok((text, None)) };
     let name = rest.strip_suffix(']').filter(|name| is_name(name));
     let name = name.ok_or_else(|| {
@@ -222,10 +222,11 @@ fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
 }
 
 /// Suggestion for a term that uses another tool's name for a metric, if known.
-fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: Purpose) -> Option<String> {
+fn suggest_translation(name: &str, comparison: ComparisonOperator, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
     // Accepts only a number, so that the suggestion needs no translation.
-    let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| decimal(it).is_some());
+    let percent =
+        name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| parse_decimal(it).is_some());
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let figures = match percent {
         _ if is_latency => vec!["p99".to_owned(), "mean".to_owned()],
@@ -240,13 +241,13 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
     let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
     // In tools other than k6 the value may be a share of 1, a percentage, or a number of requests.
-    let number = decimal(value).filter(|number| figures[0] == "errors" && !is_k6 && *number >= 1.0);
+    let number = parse_decimal(value).filter(|number| figures[0] == "errors" && !is_k6 && *number >= 1.0);
     let is_number = number.is_some();
     // A share above 100 % is impossible.
     let is_share = number.is_none_or(|number| number < 100.0 || is_upper);
     let mut terms = Vec::new();
     for figure in figures {
-        let value = match (figure.parse(), decimal(value)) {
+        let value = match (figure.parse(), parse_decimal(value)) {
             (Ok(Metric::Latency(..)), Some(_)) => format!("{value}ms"),
             (Ok(Metric::Errors), Some(_)) if is_number => format!("{value}%"),
             // A rounding error must not add digits.
@@ -255,7 +256,7 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
         };
         let write = format!("{figure}{sign}{value}");
         // Suggests only valid terms.
-        term(&write, 0, purpose).ok()?;
+        parse_term(&write, 0, purpose).ok()?;
         terms.push(write);
     }
     let what = if is_latency {
@@ -268,7 +269,7 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
     let joint = if is_latency && !is_turned { ": " } else { "; " };
     if is_number {
         let counts = ["read", "connect", "timeout"].map(|kind| format!("errors.{kind}{sign}{value}"));
-        counts.iter().try_for_each(|count| term(count, 0, purpose).map(drop)).ok()?;
+        counts.iter().try_for_each(|count| parse_term(count, 0, purpose).map(drop)).ok()?;
         let share = if is_share { format!("if that is per cent write {}, ", terms[0]) } else { String::new() };
         let [read, connect, timeout] = counts;
         return Some(format!("{what}; {share}if it is a number, of one kind: {read}, {connect} or {timeout}"));
@@ -277,7 +278,7 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
 }
 
 /// Rejects an unknown metric and suggests similar names. Without a `purpose`, the metric is not for a condition.
-fn unknown(name: &str, purpose: Option<Purpose>) -> String {
+fn explain_unknown_metric(name: &str, purpose: Option<Purpose>) -> String {
     if name.starts_with("status.") {
         return format!("{name:?} is not a status; write status.503 or status.5xx");
     }
@@ -310,7 +311,7 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
         return format!("a status is written with its code or class; write status.{codes}, or for instance status.404");
     }
     let ids = METRICS.iter().map(|about| about.id);
-    match nearest(name, ids.clone().chain(["scheduled.p99"])) {
+    match nearest_word(name, ids.clone().chain(["scheduled.p99"])) {
         Some(known) => format!("unknown metric {name:?}; did you mean {known}?"),
         None => {
             let ids = ids.filter(|id| !id.starts_with("errors."));
@@ -321,7 +322,7 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
 }
 
 /// Parses the threshold of a metric; each metric has its own unit.
-fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
+fn parse_threshold(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
     let unit = metric.about().unit;
     if unit == MetricUnit::Name {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
@@ -331,7 +332,7 @@ fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, Stri
             .ok_or_else(|| format!("{text:?} is not a verdict; there are {names}"));
     }
     if let Some(factor) = text.strip_suffix("*asked") {
-        let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
+        let factor = parse_decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
         let sign = if purpose == Purpose::Gate { "<" } else { ">=" };
         return factor
             .map(Threshold::OfAsked)
@@ -339,23 +340,23 @@ fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, Stri
     }
     if let Some(percent) = text.strip_suffix('%') {
         let is_rated = matches!(unit, MetricUnit::Count | MetricUnit::Share);
-        let percent = decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
+        let percent = parse_decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
         return percent
             .map(|percent| Threshold::Share(percent / 100.0))
             .ok_or_else(|| format!("{text:?} is not a value of this metric; {}", example(unit)));
     }
     let wrong = || format!("{text:?} is not a value of this metric; {}", example(unit));
     match unit {
-        MetricUnit::Time if text != "0" && decimal(text).is_some() => {
+        MetricUnit::Time if text != "0" && parse_decimal(text).is_some() => {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
         }
-        MetricUnit::Time => units::time(text, Dialect::Native).map(Threshold::Time).map_err(|_| wrong()),
+        MetricUnit::Time => units::parse_time(text, Dialect::Native).map(Threshold::Time).map_err(|_| wrong()),
         MetricUnit::Share if text == "0" => Ok(Threshold::Share(0.0)),
         MetricUnit::Share if metric == Metric::Unavailable => {
             Err(format!("unavailable is a share of the time; {}", example(unit)))
         }
         MetricUnit::Share => Err(format!("errors are a share of all requests; {}", example(unit))),
-        _ => number(text).map(Threshold::Number).map_err(|_| wrong()),
+        _ => parse_number(text).map(Threshold::Number).map_err(|_| wrong()),
     }
 }
 
@@ -370,11 +371,13 @@ fn example(unit: MetricUnit) -> &'static str {
 }
 
 /// Parses a number with a unit or with decimals.
-fn number(text: &str) -> Result<f64, UnreadableNumber> {
-    units::metric(text, Dialect::Native).map(|count| count as f64).or_else(|error| decimal(text).ok_or(error))
+fn parse_number(text: &str) -> Result<f64, UnreadableNumber> {
+    units::parse_count(text, Dialect::Native)
+        .map(|count| count as f64)
+        .or_else(|error| parse_decimal(text).ok_or(error))
 }
 
-fn decimal(text: &str) -> Option<f64> {
+fn parse_decimal(text: &str) -> Option<f64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     is_plain.then(|| text.parse().ok())?
 }
@@ -420,9 +423,9 @@ mod tests {
         ];
         for (text, metric, comparison, value) in cases {
             let term = Term { text: text.to_owned(), metric, name: None, comparison, value };
-            assert_eq!(condition(text, Purpose::Gate), Ok(Condition { terms: vec![term] }), "{text}");
+            assert_eq!(parse_condition(text, Purpose::Gate), Ok(Condition { terms: vec![term] }), "{text}");
         }
-        let two = condition(" p99<50ms , errors<0.1% ", Purpose::Objective).unwrap();
+        let two = parse_condition(" p99<50ms , errors<0.1% ", Purpose::Objective).unwrap();
         assert_eq!(two.terms.iter().map(|term| &term.text[..]).collect::<Vec<_>>(), ["p99<50ms", "errors<0.1%"]);
     }
 
@@ -435,9 +438,13 @@ mod tests {
             ("mean±50%", Metric::Latency(LatencyView::Shown, Statistic::Mean), 0.5),
             ("rate +-1%", Metric::Rate, 0.01),
         ] {
-            assert_eq!(stop_terms(text), Ok(vec![StopTerm { text: text.to_owned(), metric, half_width }]), "{text}");
+            assert_eq!(
+                parse_stop_terms(text),
+                Ok(vec![StopTerm { text: text.to_owned(), metric, half_width }]),
+                "{text}"
+            );
         }
-        assert_eq!(stop_terms("p50+-1%, p99±2%").unwrap().len(), 2);
+        assert_eq!(parse_stop_terms("p50+-1%, p99±2%").unwrap().len(), 2);
         for (text, at, reason) in [
             ("", 0, "a stop term is missing here; try p99+-2%"),
             ("p99+-2%,", 8, "a stop term is missing here"),
@@ -457,7 +464,7 @@ mod tests {
             ("p99+-0%", 5, "from 0.1% to 50%; latencies are recorded with 0.1% precision"),
             ("p99+-51%", 5, "from 0.1% to 50%"),
         ] {
-            let flaw = stop_terms(text).unwrap_err();
+            let flaw = parse_stop_terms(text).unwrap_err();
             assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
             assert_eq!(flaw.at, at, "{text}: {flaw:?}");
         }
@@ -543,11 +550,13 @@ mod tests {
             ("non2xx", 0, "unknown metric \"non2xx\"; onrush has status.4xx and status.5xx"),
             ("latency>\u{1b}[31mX", 0, "latency is no metric, but its figures are: write for instance p99>50ms"),
         ] {
-            let flaw = condition(text, Purpose::Gate).unwrap_err();
+            let flaw = parse_condition(text, Purpose::Gate).unwrap_err();
             assert!(flaw.reason.starts_with(reason), "{text}: {flaw:?}");
             assert_eq!(flaw.at, at, "{text}: {flaw:?}");
         }
-        assert!(stop_terms("latency+-2%").unwrap_err().reason.ends_with("write for instance p99+-2% or mean+-2%"));
+        assert!(
+            parse_stop_terms("latency+-2%").unwrap_err().reason.ends_with("write for instance p99+-2% or mean+-2%")
+        );
         let shown = |at: usize| Flaw { at, reason: "which unit?".to_owned() }.shown("p99<50");
         assert_eq!([0, 4, 6].map(shown), ["which unit?", "at \"50\": which unit?", "at the end: which unit?"]);
     }
@@ -556,10 +565,13 @@ mod tests {
     fn nested_parentheses_are_refused_quickly() {
         const LAYERS: usize = 20_000;
         let name = format!("p{}95{}", "(".repeat(LAYERS), ")".repeat(LAYERS));
-        let refused = condition(&format!("{name}>5"), Purpose::Gate).unwrap_err();
+        let refused = parse_condition(&format!("{name}>5"), Purpose::Gate).unwrap_err();
         assert!(refused.reason.starts_with("unknown metric"), "{}", &refused.reason[..80]);
         assert!(
-            condition("p((95))>5", Purpose::Gate).unwrap_err().reason.starts_with("unknown metric \"p((95))\"; there")
+            parse_condition("p((95))>5", Purpose::Gate)
+                .unwrap_err()
+                .reason
+                .starts_with("unknown metric \"p((95))\"; there")
         );
     }
 
@@ -594,10 +606,10 @@ mod tests {
             ("p99<2*asked", "rate<0.99*asked", "rate>=0.99*asked"),
         ] {
             for (purpose, expected) in [(Purpose::Gate, gate), (Purpose::Objective, objective)] {
-                let reason = condition(text, purpose).unwrap_err().reason;
+                let reason = parse_condition(text, purpose).unwrap_err().reason;
                 assert_eq!(reason.split_once("write ").unwrap().1, expected, "{text}: {reason}");
                 for term in expected.trim_start_matches("for instance ").split(" or ") {
-                    assert!(condition(term, purpose).is_ok(), "{term}");
+                    assert!(parse_condition(term, purpose).is_ok(), "{term}");
                 }
             }
         }
@@ -608,16 +620,16 @@ mod tests {
             ("p99<1s;max<2s", "all must hold; for any of several, repeat the option", "all must hold"),
         ] {
             for (purpose, end) in [(Purpose::Gate, gate), (Purpose::Objective, objective)] {
-                let reason = condition(text, purpose).unwrap_err().reason;
+                let reason = parse_condition(text, purpose).unwrap_err().reason;
                 assert!(reason.ends_with(end), "{text}: {reason}");
             }
         }
         assert_eq!(
-            condition("p(95)<500", Purpose::Gate).unwrap_err().reason,
+            parse_condition("p(95)<500", Purpose::Gate).unwrap_err().reason,
             "unknown metric \"p(95)\"; --fail-if says what must not hold, where k6's threshold says what must; write p95>=500ms"
         );
         assert_eq!(
-            condition("http_req_duration<500", Purpose::Gate).unwrap_err().reason,
+            parse_condition("http_req_duration<500", Purpose::Gate).unwrap_err().reason,
             "http_req_duration is no metric, but its figures are; --fail-if says what must not hold, where k6's threshold \
              says what must; write p99>=500ms or mean>=500ms"
         );

@@ -12,7 +12,7 @@ use super::flags::{Flag, Id};
 use super::foreign;
 use super::proxy;
 use super::refusal::{PlanRefusal, wrong};
-use super::values::{buffer, congestion};
+use super::values::{parse_buffer, parse_congestion};
 
 /// Maximum length of a Unix socket path, in bytes, without the terminating zero.
 const UNIX_MAX: usize = 107;
@@ -48,12 +48,12 @@ struct ResolvedHost {
 
 impl TypedConnect {
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::BindIp => self.options.sources = Some(sources(flag, value, dialect)?),
-            Id::ConnectTo => self.instead.push(instead(flag, value)?),
-            Id::Resolve => self.resolved.push(resolved(flag, value)?),
-            Id::HttpProxy => self.options.proxy = Some(proxy::proxy(flag, value)?),
+            Id::BindIp => self.options.sources = Some(parse_source_addresses(flag, value, dialect)?),
+            Id::ConnectTo => self.instead.push(parse_connect_to(flag, value)?),
+            Id::Resolve => self.resolved.push(parse_resolved_host(flag, value)?),
+            Id::HttpProxy => self.options.proxy = Some(proxy::parse_proxy(flag, value)?),
             Id::Ipv4 => self.options.family = Some(Family::V4),
             Id::Ipv6 => self.options.family = Some(Family::V6),
             _ if !(1..=UNIX_MAX).contains(&value.len()) => {
@@ -67,19 +67,19 @@ impl TypedConnect {
     }
 
     /// Applies one socket option.
-    pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+    pub fn apply_socket_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let socket = &mut self.options.socket;
         match flag.id {
-            Id::Rcvbuf => socket.rcvbuf = Some(buffer(flag, value)?),
-            Id::Sndbuf => socket.sndbuf = Some(buffer(flag, value)?),
-            _ => socket.congestion = Some(congestion(flag, value)?),
+            Id::Rcvbuf => socket.rcvbuf = Some(parse_buffer(flag, value)?),
+            Id::Sndbuf => socket.sndbuf = Some(parse_buffer(flag, value)?),
+            _ => socket.congestion = Some(parse_congestion(flag, value)?),
         }
         self.last = Some(flag);
         Ok(())
     }
 
     /// The options for connecting to this target.
-    pub fn decide(
+    pub fn into_connect_options(
         mut self,
         target: &Target,
         io: &Io,
@@ -155,13 +155,13 @@ impl TypedConnect {
 }
 
 /// Parses a range of source addresses. The compat dialects use wrk-cmm's messages, if any.
-fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddresses, PlanRefusal> {
+fn parse_source_addresses(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddresses, PlanRefusal> {
     let text = value.to_string_lossy();
     SourceAddresses::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
         (BadSources::Address, true) => PlanRefusal::Wrk(format!("could not parse range: {text}")),
         (BadSources::Mask, true) => PlanRefusal::Wrk(format!("invalid mask in range: {text}")),
         (BadSources::Address, false) => {
-            let meant = foreign::meant(flag.id, &text);
+            let meant = foreign::foreign_value_hint(flag.id, &text);
             // curl's `-b` takes cookies, which are secrets.
             let shown = text.split_once('=').map_or(text.to_string(), |(name, _)| format!("{name}=…"));
             wrong(flag, OsStr::new(&shown), meant.unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
@@ -177,7 +177,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddress
 
 /// Parses `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2` with any part empty. An IPv6 address is in brackets
 /// unless it stands alone.
-fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
+fn parse_connect_to(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
     const EXAMPLE: &str = "not a host and a port; try 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);
     let host = |part: &str| {
@@ -191,7 +191,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
     };
     let typed = value.to_str().ok_or_else(bad)?;
     let any = || (String::new(), None);
-    let parts = between_colons(typed);
+    let parts = split_at_colons(typed);
     let is_address = typed.parse::<IpAddr>().is_ok();
     if is_address && parts.len() == 4 {
         return Err(wrong(
@@ -211,7 +211,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
 }
 
 /// Splits a text at its colons, except those in brackets.
-fn between_colons(text: &str) -> Vec<&str> {
+fn split_at_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let is_border = |character: char| {
         is_inside = character == '[' || (is_inside && character != ']');
@@ -221,7 +221,7 @@ fn between_colons(text: &str) -> Vec<&str> {
 }
 
 /// Parses `HOST:ADDRESS`, or curl's `HOST:PORT:ADDRESS`. An IPv6 address may be in brackets.
-fn resolved(flag: &Flag, value: &OsStr) -> Result<ResolvedHost, PlanRefusal> {
+fn parse_resolved_host(flag: &Flag, value: &OsStr) -> Result<ResolvedHost, PlanRefusal> {
     const EXAMPLE: &str = "write a host and an address, for instance www.example.com:10.0.0.5";
     let bad = || wrong(flag, value, EXAMPLE);
     let typed = value.to_str().ok_or_else(bad)?.to_owned();

@@ -19,7 +19,7 @@ use onrush_text::units::{counted, exact};
 
 use super::flags::{self, Flag, Id};
 use super::probe::TypedProbe;
-use super::refusal::{PlanRefusal, took_url, wrong};
+use super::refusal::{PlanRefusal, url_as_value_hint, wrong};
 use super::request::{self, HeaderField};
 use super::templates::{self, SentRequest};
 use super::typed::Typed;
@@ -37,35 +37,37 @@ const SEED: u64 = 1;
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
 pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
     let dialect = typed.dialect;
-    templates::are_possible(&typed)?;
-    form::is_alone(&typed)?;
-    let listed = list::read(&mut typed)?;
+    templates::check_templates_allowed(&typed)?;
+    form::check_form_is_alone(&typed)?;
+    let listed = list::read_list_file(&mut typed)?;
     if typed.words.is_empty()
         && let Some(file) = &listed
     {
-        typed.words.push(list::url(file)?.into());
+        typed.words.push(list::first_list_url(file)?.into());
         typed.has_url_of_list = true;
     }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
     let is_cut = |(_, value): &&HeaderField| value.is_empty() || secrets::is_scheme(value);
     let cut = typed.headers.iter().rfind(is_cut).map(|(name, value)| (&**name, &**value));
-    if let Some(line) = hints::stray(&typed.words, typed.script.is_some(), cut).filter(|_| !dialect.is_compat()) {
+    if let Some(line) =
+        hints::stray_word_hint(&typed.words, typed.script.is_some(), cut).filter(|_| !dialect.is_compat())
+    {
         return Err(PlanRefusal::Misused(line));
     }
     let mut target = if typed.templates { templated(url, dialect) } else { target(url, dialect) }?;
     let load = load(&typed)?;
     let in_flight_max = typed.pace.max_inflight.map(|most| most as u32);
-    let staged = typed.pace.duration(typed.duration)?;
+    let staged = typed.pace.stages_duration(typed.duration)?;
     let levels = typed.pace.levels();
-    let schedule = std::mem::take(&mut typed.pace).decide(dialect)?;
+    let schedule = std::mem::take(&mut typed.pace).into_schedule(dialect)?;
     typed.duration = typed.duration.or(staged);
     if typed.batch_latency && dialect != Dialect::Wrk2 {
         let line = "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway";
         return Err(PlanRefusal::Misused(line.to_owned()));
     }
     gates_have_their_rate(&typed.gates, schedule.as_ref())?;
-    let until = until::decide(&mut typed, staged, schedule.as_ref())?;
+    let until = until::decide_stop_terms(&mut typed, staged, schedule.as_ref())?;
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
         return Err(PlanRefusal::Cannot(
@@ -75,14 +77,14 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
     if typed.basic_auth.is_some() {
         target.userinfo = typed.basic_auth.take();
     }
-    let form = form::decide(&mut typed)?;
+    let form = form::encode_form_body(&mut typed)?;
     let requests_per_connection = requests_per_connection(&mut typed)?;
     let script = script(&mut typed);
     let seed = typed.seed.unwrap_or(SEED);
-    let list = listed.map(|file| list::decide(&mut typed, file, &target, seed)).transpose()?;
-    list::gates_have_their_names(&typed.gates, list.as_ref())?;
-    let connect = std::mem::take(&mut typed.connect).decide(&target, &typed.io, &mut typed.warnings)?;
-    let http = std::mem::take(&mut typed.http).decide(&target, dialect, &mut typed.warnings)?;
+    let list = listed.map(|file| list::parse_request_list(&mut typed, file, &target, seed)).transpose()?;
+    list::check_gates_have_names(&typed.gates, list.as_ref())?;
+    let connect = std::mem::take(&mut typed.connect).into_connect_options(&target, &typed.io, &mut typed.warnings)?;
+    let http = std::mem::take(&mut typed.http).into_http(&target, dialect, &mut typed.warnings)?;
     if let Some(time) = typed.delay_stats.filter(|_| http.may_be_http2() && typed.duration.is_none()) {
         let time = exact(time);
         typed
@@ -90,31 +92,33 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
             .push(format!("-D {time} is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d {time}"));
     }
     streams_have_their_requests(http.streams, requests_per_connection)?;
-    let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
+    let tls =
+        std::mem::take(&mut typed.tls).into_tls_options(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
     let stop = stop(&typed);
     let output = output(&mut typed, &connect)?;
     let mut request = request(typed.method, typed.body.is_some() || form.is_some(), typed.headers, &target);
     let body = form.map(|form| FileContents::from_bytes("", form)).or(body(typed.body)?);
     let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
-    let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
-    list::gates_have_their_checks(&output.gates, &checks, &http)?;
-    typed.warnings.extend(request::miscased(&request.method, "-X ").filter(|_| script.is_none()));
+    let checks = typed.checks.into_checks(dialect, method, &mut typed.warnings)?;
+    list::check_gates_have_checks(&output.gates, &checks, &http)?;
+    typed.warnings.extend(request::method_case_warning(&request.method, "-X ").filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
         // HTTP/2 has frames for all that.
         let is_http1 = http.versions == [HttpVersion::Http11];
-        let contradiction = framing::contradiction(&request, body.as_ref(), typed.once);
+        let contradiction = framing::framing_warning(&request, body.as_ref(), typed.once);
         typed.warnings.extend(contradiction.filter(|_| is_http1));
-        typed
-            .warnings
-            .extend(request::of_http1(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()));
-        typed.warnings.extend(request::host_of_http2(&request).filter(|_| !is_http1));
+        typed.warnings.extend(
+            request::http1_headers_warning(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()),
+        );
+        typed.warnings.extend(request::http2_host_warning(&request).filter(|_| !is_http1));
     }
     let sent = SentRequest { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
-    let templates = if typed.templates { templates::decide(&sent, seed, &mut typed.warnings)? } else { None };
+    let templates =
+        if typed.templates { templates::read_template_files(&sent, seed, &mut typed.warnings)? } else { None };
     if !typed.templates && script.is_none() && !dialect.is_compat() {
-        typed.warnings.extend(templates::missed(&sent));
+        typed.warnings.extend(templates::unused_placeholder_warning(&sent));
     }
     if let Some(proxy) = &connect.proxy {
         proxy.address(&target, &mut request);
@@ -151,7 +155,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
         output,
     };
     plan.run_on = plan.needed_run_on(&plan.output.gates);
-    plan.output.probing = probe::decide(&plan, typed.probe)?.filter(|_| plan.output.machines.is_none());
+    plan.output.probing = probe::decide_probe(&plan, typed.probe)?.filter(|_| plan.output.machines.is_none());
     Ok((plan, typed.warnings))
 }
 
@@ -168,7 +172,7 @@ const SECONDS_MIN: u64 = 5;
 fn no_url(dialect: Dialect, taken: Option<&(&'static Flag, OsString)>) -> PlanRefusal {
     match taken {
         _ if dialect.is_compat() => PlanRefusal::Usage,
-        Some((flag, url)) => PlanRefusal::Misused(took_url(&flag.spelling, url)),
+        Some((flag, url)) => PlanRefusal::Misused(url_as_value_hint(&flag.spelling, url)),
         None => PlanRefusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned()),
     }
 }
@@ -392,7 +396,7 @@ fn output(typed: &mut Typed, connect: &ConnectOptions) -> Result<OutputOptions, 
         let line = "with --machines, the script's done() is not called: each machine has a script of its own";
         typed.warnings.push(line.to_owned());
     }
-    let machines = machines::decide(std::mem::take(&mut typed.machines), connections, &alone)?;
+    let machines = machines::decide_machines(std::mem::take(&mut typed.machines), connections, &alone)?;
     Ok(OutputOptions {
         machines,
         percentiles: typed.latency || typed.u_latency || typed.spectrum || typed.percents.is_some(),
@@ -404,9 +408,9 @@ fn output(typed: &mut Typed, connect: &ConnectOptions) -> Result<OutputOptions, 
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
-        sockets: std::mem::take(&mut typed.sampling).decide(connect, &typed.io, typed.once)?,
-        request_log: std::mem::take(&mut typed.log).decide(typed.dialect)?,
-        samples: samples::decide(typed.samples.take(), typed.dialect)?,
+        sockets: std::mem::take(&mut typed.sampling).into_socket_sampling(connect, &typed.io, typed.once)?,
+        request_log: std::mem::take(&mut typed.log).into_request_log_options(typed.dialect)?,
+        samples: samples::check_samples_dialect(typed.samples.take(), typed.dialect)?,
         gates: std::mem::take(&mut typed.gates),
         probing: None,
         is_strict: typed.strict,
@@ -438,13 +442,13 @@ fn script(typed: &mut Typed) -> Option<LuaScript> {
 /// The request that is sent: with a body a `POST`, unless a method was typed.
 fn request(method: Option<String>, has_body: bool, headers: Vec<HeaderField>, target: &Target) -> Request {
     let method = method.unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
-    Request { method, target: target.path.clone(), headers: request::headers(headers, target) }
+    Request { method, target: target.path.clone(), headers: request::order_headers(headers, target) }
 }
 
 /// The body of `--body`, if it is not empty.
 fn body(typed: Option<OsString>) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(typed) = typed else { return Ok(None) };
-    let bytes = request::body(&typed);
+    let bytes = request::read_body(&typed);
     let bytes =
         bytes.map_err(|reason| PlanRefusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy())))?;
     Ok((!bytes.is_empty()).then(|| FileContents::from_bytes("", bytes)))

@@ -30,7 +30,7 @@ pub(crate) enum CompletionWord {
 
 impl Described {
     /// Kind of each word of the option's value: from the choices if any, else from the name of the value.
-    pub fn words(&self) -> impl Iterator<Item = CompletionWord> {
+    pub fn value_kinds(&self) -> impl Iterator<Item = CompletionWord> {
         let names = self.spelling.value.unwrap_or_default().split_whitespace();
         names.map(|name| match name {
             _ if !self.choices.is_empty() => CompletionWord::Choice(self.choices),
@@ -43,12 +43,12 @@ impl Described {
 }
 
 /// Formats options with their help starting at `column`. Below a longer spelling, the help starts on its own line.
-pub(crate) fn entries(options: impl IntoIterator<Item = Described>, column: usize) -> String {
-    options.into_iter().map(|option| entry(&option.spelling, option.help.lines(), column)).collect()
+pub(crate) fn format_options(options: impl IntoIterator<Item = Described>, column: usize) -> String {
+    options.into_iter().map(|option| format_option(&option.spelling, option.help.lines(), column)).collect()
 }
 
 /// Formats one option: its spelling, then the lines of its help.
-pub(crate) fn entry<'a>(spelling: &Spelling, help: impl Iterator<Item = &'a str>, column: usize) -> String {
+pub(crate) fn format_option<'a>(spelling: &Spelling, help: impl Iterator<Item = &'a str>, column: usize) -> String {
     let indent = if spelling.short.is_some() { "  " } else { "      " };
     let mut left = format!("{indent}{}", spelling.whole);
     let mut text = String::new();
@@ -79,10 +79,10 @@ mod tests {
             ("-f, --file FILE", vec![CompletionWord::File]),
             ("--way[=HOW]", vec![CompletionWord::Text]),
         ] {
-            assert_eq!(option(spelling, &[]).words().collect::<Vec<_>>(), words, "{spelling}");
+            assert_eq!(option(spelling, &[]).value_kinds().collect::<Vec<_>>(), words, "{spelling}");
         }
         let choices = &["a", "b"];
-        assert_eq!(option("--io FILE", choices).words().collect::<Vec<_>>(), [CompletionWord::Choice(choices)]);
+        assert_eq!(option("--io FILE", choices).value_kinds().collect::<Vec<_>>(), [CompletionWord::Choice(choices)]);
     }
 
     #[test]
@@ -90,6 +90,6 @@ mod tests {
         let options = [option("-f, --file FILE", &[]), option("--a-long-name", &[])];
         let expected = "  -f, --file FILE  does it\n                   or not\n      \
                         --a-long-name\n                   does it\n                   or not\n";
-        assert_eq!(entries(options, 19), expected);
+        assert_eq!(format_options(options, 19), expected);
     }
 }

@@ -24,7 +24,7 @@ impl Flaw {
 }
 
 /// The known word most similar to a mistyped one, if similar enough.
-pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest_word<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = known.map(|known| (damerau_levenshtein(typed, known), known)).min();
     nearest.filter(|(far, known)| *far <= known.len() / 2).map(|(_, known)| known)
 }

@@ -6,8 +6,8 @@ use super::flags::Id;
 use super::units;
 
 /// The hint for another tool's option, given its spelling in the table and as typed.
-pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
-    let rows: Vec<_> = FOREIGN.iter().filter(|row| is_in(row, spelling)).collect();
+pub(super) fn foreign_option_hint(spelling: &str, typed: &str) -> Option<String> {
+    let rows: Vec<_> = FOREIGN.iter().filter(|row| has_spelling(row, spelling)).collect();
     match rows[..] {
         [] => None,
         [(.., answer)] if answer.starts_with('-') => Some(format!("{typed}: onrush spells this {answer}")),
@@ -21,15 +21,15 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
 
 /// True if another tool has an option with this spelling, including the dashes.
 pub(super) fn is_foreign(spelling: &str) -> bool {
-    FOREIGN.iter().any(|row| is_in(row, spelling))
+    FOREIGN.iter().any(|row| has_spelling(row, spelling))
 }
 
-fn is_in((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
+fn has_spelling((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
     spellings.split(' ').any(|known| known == spelling)
 }
 
 /// Suggestion for an invalid value that fits another tool's option with the same letter.
-pub(super) fn meant(id: Id, value: &str) -> Option<&'static str> {
+pub(super) fn foreign_value_hint(id: Id, value: &str) -> Option<&'static str> {
     let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == id && is_meant(value))?;
     Some(answer)
 }
@@ -45,7 +45,7 @@ fn is_file(value: &str) -> bool {
 }
 
 fn is_time(value: &str) -> bool {
-    value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::time(value, Dialect::Native).is_ok()
+    value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::parse_time(value, Dialect::Native).is_ok()
 }
 
 /// True for a k6 stage such as `30s:10`.
@@ -285,7 +285,7 @@ mod tests {
             (Id::Script, "./30s:10"),
             (Id::Duration, "body.json"),
         ] {
-            assert_eq!(meant(id, value), None, "{value}");
+            assert_eq!(foreign_value_hint(id, value), None, "{value}");
         }
     }
 }

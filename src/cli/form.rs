@@ -5,33 +5,33 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::multipart::{self, FormPart};
 use super::refusal::PlanRefusal;
-use super::request::contents;
+use super::request::read_contents;
 use super::typed::Typed;
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
 /// Rejects a form combined with another option for the body.
-pub(super) fn is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
+pub(super) fn check_form_is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     let option = match (&typed.forms[..], &typed.urlencoded[..]) {
         ([], []) => return Ok(()),
-        ([_, ..], [_, ..]) => return Err(both("--form", "--data-urlencode", "a request has one body")),
+        ([_, ..], [_, ..]) => return Err(refuse_both("--form", "--data-urlencode", "a request has one body")),
         ([_, ..], []) => "--form",
         ([], [_, ..]) => "--data-urlencode",
     };
     if typed.body.is_some() {
-        return Err(both("--body", option, "a request has one body"));
+        return Err(refuse_both("--body", option, "a request has one body"));
     }
     if let Some(script) = &typed.script {
         let script = format!("--script {:?}", script.display().to_string());
-        return Err(both(option, &script, "a script makes its bodies itself"));
+        return Err(refuse_both(option, &script, "a script makes its bodies itself"));
     }
     if typed.urls.is_some() {
-        return Err(both(option, "--urls", "the requests of a list have their bodies in files"));
+        return Err(refuse_both(option, "--urls", "the requests of a list have their bodies in files"));
     }
     Ok(())
 }
 
 /// The body of the form, if any. Adds its `Content-Type` to the headers.
-pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
+pub(super) fn encode_form_body(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
     if typed.forms.is_empty() && typed.urlencoded.is_empty() {
         return Ok(None);
     }
@@ -39,13 +39,14 @@ pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> 
     let (body, content_type) = if typed.urlencoded.is_empty() {
         if let Some((name, value)) = own_type {
             let reason = "only the form's own has the boundary between its parts";
-            return Err(both("--form", &format!("the header '{name}: {value}'"), reason));
+            return Err(refuse_both("--form", &format!("the header '{name}: {value}'"), reason));
         }
         let parts: Result<Vec<FormPart>, PlanRefusal> =
-            read("--form", &typed.forms, |field| FormPart::read(field, typed.templates));
-        multipart::encode(&parts?)
+            parse_values("--form", &typed.forms, |field| FormPart::read(field, typed.templates));
+        multipart::encode_multipart(&parts?)
     } else {
-        let fields = read("--data-urlencode", &typed.urlencoded, |field| urlencoded(field, typed.templates))?;
+        let fields =
+            parse_values("--data-urlencode", &typed.urlencoded, |field| urlencode_field(field, typed.templates))?;
         (fields.join(&b'&'), "application/x-www-form-urlencoded".to_owned())
     };
     if own_type.is_none() {
@@ -54,12 +55,12 @@ pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> 
     Ok(Some(body))
 }
 
-fn both(one: &str, other: &str, reason: &str) -> PlanRefusal {
+fn refuse_both(one: &str, other: &str, reason: &str) -> PlanRefusal {
     PlanRefusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
 }
 
 /// Reads all values of an option.
-fn read<T>(
+fn parse_values<T>(
     option: &str,
     values: &[OsString],
     read: impl Fn(&[u8]) -> Result<T, String>,
@@ -72,26 +73,26 @@ fn read<T>(
 }
 
 /// Encodes one field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name is sent unchanged.
-fn urlencoded(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
+fn urlencode_field(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
     let separator = field.iter().position(|byte| *byte == b'=').or(field.iter().position(|byte| *byte == b'@'));
     let (name, rest) = field.split_at(separator.unwrap_or(0));
     let value = match rest {
-        [b'@', file @ ..] if separator.is_some() => encoded(&contents(file)?),
-        [b'=', text @ ..] | text if has_templates => with_placeholders(text)?,
-        [b'=', text @ ..] | text => encoded(text),
+        [b'@', file @ ..] if separator.is_some() => percent_encode(&read_contents(file)?),
+        [b'=', text @ ..] | text if has_templates => encode_around_placeholders(text)?,
+        [b'=', text @ ..] | text => percent_encode(text),
     };
     Ok(if name.is_empty() { value.into() } else { [name, b"=", value.as_bytes()].concat() })
 }
 
 /// Percent-encodes a text, with a plus for a blank.
-fn encoded(text: &[u8]) -> String {
+fn percent_encode(text: &[u8]) -> String {
     percent_encoded(text).replace("%20", "+")
 }
 
-/// [`encoded`], except for placeholders. Their values are percent-encoded when filled in.
-fn with_placeholders(text: &[u8]) -> Result<String, String> {
+/// [`percent_encode`], except for placeholders. Their values are percent-encoded when filled in.
+fn encode_around_placeholders(text: &[u8]) -> Result<String, String> {
     let token = |token| match token? {
-        TemplateToken::Text(text) => Ok(encoded(text)),
+        TemplateToken::Text(text) => Ok(percent_encode(text)),
         TemplateToken::Placeholder(text) => {
             let filter = if Placeholder::read(text)?.filters.is_empty() { " | url" } else { "" };
             Ok(format!("{{{{{}{filter}}}}}", String::from_utf8_lossy(text)))
@@ -116,10 +117,10 @@ mod tests {
             ("x@/proc/sys/kernel/ostype", "x=Linux%0A"),
             ("@/proc/sys/kernel/ostype", "Linux%0A"),
         ] {
-            assert_eq!(urlencoded(field.as_bytes(), false).as_deref(), Ok(expected.as_bytes()), "{field}");
+            assert_eq!(urlencode_field(field.as_bytes(), false).as_deref(), Ok(expected.as_bytes()), "{field}");
         }
-        assert_eq!(urlencoded(b"x@/nonexistent", false), Err("No such file or directory".to_owned()));
-        assert_eq!(urlencoded(b"x@", false), Err("no file after the @ or <".to_owned()));
+        assert_eq!(urlencode_field(b"x@/nonexistent", false), Err("No such file or directory".to_owned()));
+        assert_eq!(urlencode_field(b"x@", false), Err("no file after the @ or <".to_owned()));
     }
 
     #[test]
@@ -129,8 +130,8 @@ mod tests {
             ("{{seq | raw}}&", "{{seq | raw}}%26"),
             ("a={{{{", "a=%7B%7B"),
         ] {
-            assert_eq!(urlencoded(field.as_bytes(), true).as_deref(), Ok(expected.as_bytes()), "{field}");
+            assert_eq!(urlencode_field(field.as_bytes(), true).as_deref(), Ok(expected.as_bytes()), "{field}");
         }
-        assert!(urlencoded(b"a={{sqe}}", true).is_err_and(|error| error.contains("did you mean seq?")));
+        assert!(urlencode_field(b"a={{sqe}}", true).is_err_and(|error| error.contains("did you mean seq?")));
     }
 }

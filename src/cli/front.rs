@@ -66,7 +66,7 @@ impl Front {
     }
 
     /// Adds the options of a subcommand.
-    pub fn with(mut self, own: impl Iterator<Item = &'static Spelling>) -> Self {
+    pub fn with_own_options(mut self, own: impl Iterator<Item = &'static Spelling>) -> Self {
         self.own.extend(own);
         self
     }
@@ -77,7 +77,7 @@ impl Front {
             let mut rest = self.parser.raw_args().into_iter().flatten();
             return Ok(rest.next().map(Item::Word));
         }
-        if let Some(name) = self.name_behind_one_dash() {
+        if let Some(name) = self.take_single_dash_name() {
             return Err(Misuse::OneDash(name));
         }
         // The only possible error, a value attached to an option without one, is always handled below.
@@ -87,10 +87,10 @@ impl Front {
                 self.only_words = self.words_end_options;
                 Ok(Some(Item::Word(word)))
             }
-            Arg::Short(letter) => self.letter(letter).map(Some),
+            Arg::Short(letter) => self.parse_letter(letter).map(Some),
             Arg::Long(name) => {
                 let name = name.to_owned();
-                self.name(name).map(Some)
+                self.parse_name(name).map(Some)
             }
         }
     }
@@ -107,7 +107,7 @@ impl Front {
     }
 
     /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`). In wrk this is a bundle of letters.
-    fn name_behind_one_dash(&mut self) -> Option<String> {
+    fn take_single_dash_name(&mut self) -> Option<String> {
         if self.dialect.is_compat() || self.are_words {
             return None;
         }
@@ -126,22 +126,22 @@ impl Front {
         Some(typed.to_owned())
     }
 
-    fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
+    fn parse_letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
             // More letters after `-h` form a name; they do not request the help.
             Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
             },
-            Some(flag) => Ok(Item::Flag(flag, self.value_of(&flag.spelling, true)?)),
+            Some(flag) => Ok(Item::Flag(flag, self.take_value(&flag.spelling, true)?)),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
             None => Err(Misuse::Letter(letter)),
         }
     }
 
-    fn name(&mut self, name: String) -> Result<Item, Misuse> {
+    fn parse_name(&mut self, name: String) -> Result<Item, Misuse> {
         if let Some(own) = self.own.iter().copied().find(|own| own.long == name) {
-            return Ok(Item::Own(own, self.value_of(own, false)?));
+            return Ok(Item::Own(own, self.take_value(own, false)?));
         }
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
@@ -150,18 +150,18 @@ impl Front {
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {
-            [flag] => Ok(Item::Flag(flag, self.value_of(&flag.spelling, false)?)),
-            [] => Err(Misuse::Name(self.typed(name))),
-            _ => Err(Misuse::Ambiguous(self.typed(name), found)),
+            [flag] => Ok(Item::Flag(flag, self.take_value(&flag.spelling, false)?)),
+            [] => Err(Misuse::Name(self.name_as_typed(name))),
+            _ => Err(Misuse::Ambiguous(self.name_as_typed(name), found)),
         }
     }
 
     /// The value of an option; empty if absent and not required.
-    fn value_of(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
+    fn take_value(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
         if spelling.takes_value() {
             let mut word = || self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
             let mut value = word()?;
-            for _ in 1..spelling.words() {
+            for _ in 1..spelling.value_words() {
                 value.push(" ");
                 value.push(word()?);
             }
@@ -176,7 +176,7 @@ impl Front {
     }
 
     /// A name as typed, with its attached value.
-    fn typed(&mut self, name: String) -> String {
+    fn name_as_typed(&mut self, name: String) -> String {
         match self.parser.optional_value() {
             Some(value) => format!("{name}={}", value.to_string_lossy()),
             None => name,
@@ -189,12 +189,12 @@ mod tests {
     use super::*;
 
     /// All items in a short notation: `c:10` for an option, the word itself, `!` and the misuse for an error.
-    fn read(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
+    fn read_items(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        items(Front::new(&args, dialect, words_end_options))
+        describe_items(Front::new(&args, dialect, words_end_options))
     }
 
-    fn items(mut front: Front) -> Vec<String> {
+    fn describe_items(mut front: Front) -> Vec<String> {
         let mut items = Vec::new();
         loop {
             items.push(match front.next() {
@@ -216,19 +216,19 @@ mod tests {
         }
     }
 
-    fn native(line: &str) -> Vec<String> {
-        read(line, Dialect::Native, false)
+    fn read_native_items(line: &str) -> Vec<String> {
+        read_items(line, Dialect::Native, false)
     }
 
     #[test]
     fn values_may_be_separate_attached_or_after_equals() {
         for line in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "--con=10", "--c 10"] {
-            assert_eq!(native(line), ["connections:10"], "{line}");
+            assert_eq!(read_native_items(line), ["connections:10"], "{line}");
         }
-        assert_eq!(native("-c=10 -Lo=r.json"), ["connections:10", "latency:", "output:r.json"]);
-        assert_eq!(read("-c=10", Dialect::Wrk, false), ["connections:=10"]);
-        assert_eq!(native("--connections="), ["connections:"]);
-        assert_eq!(native("-d --"), ["duration:--"]);
+        assert_eq!(read_native_items("-c=10 -Lo=r.json"), ["connections:10", "latency:", "output:r.json"]);
+        assert_eq!(read_items("-c=10", Dialect::Wrk, false), ["connections:=10"]);
+        assert_eq!(read_native_items("--connections="), ["connections:"]);
+        assert_eq!(read_native_items("-d --"), ["duration:--"]);
     }
 
     #[test]
@@ -237,7 +237,7 @@ mod tests {
         let args = "-c 1 --out a U --out=b --plan -H --plan --plan=1 --pla --out".split(' ').map(OsString::from);
         let front = Front::new(&args.collect::<Vec<_>>(), Dialect::Native, false);
         assert_eq!(
-            items(front.with(OWN.iter())),
+            describe_items(front.with_own_options(OWN.iter())),
             [
                 "connections:1",
                 "own out:a",
@@ -254,55 +254,58 @@ mod tests {
 
     #[test]
     fn names_behind_one_dash_are_no_bundles() {
-        assert_eq!(native("-host x -h2 -hx -h"), ["!one dash host", "x", "!one dash h2", "!one dash hx", "-h"]);
-        assert_eq!(native("-rate=5 -duration 5s"), ["!one dash rate=5", "!one dash duration", "5s"]);
-        assert_eq!(native("U -- -rate=5 -h2"), ["U", "-rate=5", "-h2"]);
-        assert_eq!(native("-d -- -H -rate"), ["duration:--", "header:-rate"]);
-        assert_eq!(read("-h2", Dialect::Wrk, false), ["help:", "!letter 2"]);
+        assert_eq!(
+            read_native_items("-host x -h2 -hx -h"),
+            ["!one dash host", "x", "!one dash h2", "!one dash hx", "-h"]
+        );
+        assert_eq!(read_native_items("-rate=5 -duration 5s"), ["!one dash rate=5", "!one dash duration", "5s"]);
+        assert_eq!(read_native_items("U -- -rate=5 -h2"), ["U", "-rate=5", "-h2"]);
+        assert_eq!(read_native_items("-d -- -H -rate"), ["duration:--", "header:-rate"]);
+        assert_eq!(read_items("-h2", Dialect::Wrk, false), ["help:", "!letter 2"]);
     }
 
     #[test]
     fn letters_bundle_until_one_takes_a_value() {
-        assert_eq!(native("-Lvc10"), ["latency:", "version:", "connections:10"]);
-        assert_eq!(native("-t1c1d1"), ["threads:1c1d1"]);
-        assert_eq!(native("-Lzv"), ["latency:", "!letter z", "version:"]);
+        assert_eq!(read_native_items("-Lvc10"), ["latency:", "version:", "connections:10"]);
+        assert_eq!(read_native_items("-t1c1d1"), ["threads:1c1d1"]);
+        assert_eq!(read_native_items("-Lzv"), ["latency:", "!letter z", "version:"]);
     }
 
     #[test]
     fn options_and_words_mix_until_two_dashes() {
-        assert_eq!(native("U x -t1 y"), ["U", "x", "threads:1", "y"]);
-        assert_eq!(native("-t1 U -- -x --foo=1 --"), ["threads:1", "U", "-x", "--foo=1", "--"]);
-        assert_eq!(native("- -L"), ["-", "latency:"]);
+        assert_eq!(read_native_items("U x -t1 y"), ["U", "x", "threads:1", "y"]);
+        assert_eq!(read_native_items("-t1 U -- -x --foo=1 --"), ["threads:1", "U", "-x", "--foo=1", "--"]);
+        assert_eq!(read_native_items("- -L"), ["-", "latency:"]);
     }
 
     #[test]
     fn posix_order_stops_at_the_first_word() {
-        assert_eq!(read("-t1 U -c1 -- x", Dialect::Wrk, true), ["threads:1", "U", "-c1", "--", "x"]);
-        assert_eq!(read("-- -t1 U -- -L", Dialect::Wrk, true), ["-t1", "U", "--", "-L"]);
+        assert_eq!(read_items("-t1 U -c1 -- x", Dialect::Wrk, true), ["threads:1", "U", "-c1", "--", "x"]);
+        assert_eq!(read_items("-- -t1 U -- -L", Dialect::Wrk, true), ["-t1", "U", "--", "-L"]);
     }
 
     #[test]
     fn option_misuses_are_distinguished() {
         assert_eq!(
-            native("-x --bogus --bogus=5 --t 5"),
+            read_native_items("-x --bogus --bogus=5 --t 5"),
             ["!letter x", "!name bogus", "!name bogus=5", "!ambiguous t 2", "5"]
         );
-        assert_eq!(native("-d"), ["!no value duration true"]);
-        assert_eq!(native("--dur"), ["!no value duration false"]);
-        assert_eq!(native("--lat=3 U"), ["!value latency", "U"]);
-        assert_eq!(native("--=5"), ["!ambiguous =5 9"]);
-        assert_eq!(native("-r"), ["!letter r"]);
-        assert_eq!(read("-r -?", Dialect::Wrk, false), ["!refused", "!refused"]);
+        assert_eq!(read_native_items("-d"), ["!no value duration true"]);
+        assert_eq!(read_native_items("--dur"), ["!no value duration false"]);
+        assert_eq!(read_native_items("--lat=3 U"), ["!value latency", "U"]);
+        assert_eq!(read_native_items("--=5"), ["!ambiguous =5 9"]);
+        assert_eq!(read_native_items("-r"), ["!letter r"]);
+        assert_eq!(read_items("-r -?", Dialect::Wrk, false), ["!refused", "!refused"]);
     }
 
     #[test]
     fn only_imitated_names_can_be_abbreviated() {
-        assert_eq!(native("--req 5"), ["!name req", "5"]);
-        assert_eq!(native("--head U --heade A:b"), ["!name head", "U", "header:A:b"]);
-        assert_eq!(read("--head A:b", Dialect::Wrk, false), ["header:A:b"]);
-        assert_eq!(native("--requests 5 --breakout --rate 5"), ["requests:5", "breakout:", "rate:5"]);
-        assert_eq!(native("--breakout=all --breakout all"), ["breakout:all", "breakout:", "all"]);
-        assert_eq!(read("--d 5", Dialect::WrkCmm, false), ["!ambiguous d 2", "5"]);
-        assert_eq!(read("--ra 5", Dialect::Wrk2, false), ["rate:5"]);
+        assert_eq!(read_native_items("--req 5"), ["!name req", "5"]);
+        assert_eq!(read_native_items("--head U --heade A:b"), ["!name head", "U", "header:A:b"]);
+        assert_eq!(read_items("--head A:b", Dialect::Wrk, false), ["header:A:b"]);
+        assert_eq!(read_native_items("--requests 5 --breakout --rate 5"), ["requests:5", "breakout:", "rate:5"]);
+        assert_eq!(read_native_items("--breakout=all --breakout all"), ["breakout:all", "breakout:", "all"]);
+        assert_eq!(read_items("--d 5", Dialect::WrkCmm, false), ["!ambiguous d 2", "5"]);
+        assert_eq!(read_items("--ra 5", Dialect::Wrk2, false), ["rate:5"]);
     }
 }

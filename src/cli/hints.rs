@@ -8,7 +8,7 @@ use onrush_plan::secrets;
 use strsim::damerau_levenshtein;
 
 use super::flags::{self, Flag};
-use super::foreign::foreign;
+use super::foreign::foreign_option_hint;
 use super::front::Misuse;
 use super::spelling::Spelling;
 use crate::requests::QUOTES;
@@ -17,15 +17,15 @@ use crate::requests::QUOTES;
 const HELP: &str = "onrush --help all";
 
 /// One line about a misused option, without the program's name.
-pub(crate) fn hint(misuse: &Misuse) -> String {
+pub(crate) fn misuse_hint(misuse: &Misuse) -> String {
     match misuse {
         Misuse::Refused => "no such option".to_owned(),
-        Misuse::Letter(letter) => unknown_letter(*letter),
-        Misuse::Name(name) => unknown_name(name_of(name)),
-        Misuse::OneDash(name) => behind_one_dash(name_of(name)),
+        Misuse::Letter(letter) => unknown_letter_hint(*letter),
+        Misuse::Name(name) => unknown_name_hint(name_of(name)),
+        Misuse::OneDash(name) => single_dash_hint(name_of(name)),
         Misuse::Ambiguous(name, flags) => format!("--{} may mean{}; write more of it", name_of(name), listed(flags)),
-        Misuse::NoValue(spelling, _) => needs_value(spelling),
-        Misuse::Value(spelling) => takes_no_value(&format!("--{}", spelling.long)),
+        Misuse::NoValue(spelling, _) => missing_value_hint(spelling),
+        Misuse::Value(spelling) => unexpected_value_hint(&format!("--{}", spelling.long)),
     }
 }
 
@@ -35,17 +35,17 @@ fn name_of(typed: &str) -> &str {
 }
 
 /// One line about a missing value.
-pub(crate) fn needs_value(spelling: &Spelling) -> String {
+pub(crate) fn missing_value_hint(spelling: &Spelling) -> String {
     format!("--{} needs a value: --{0} {}", spelling.long, spelling.value.unwrap_or_default())
 }
 
 /// One line about an option, as typed, that has a value attached but takes none.
-pub(crate) fn takes_no_value(option: &str) -> String {
+pub(crate) fn unexpected_value_hint(option: &str) -> String {
     format!("{option} takes no value; leave out the = and what follows it")
 }
 
 /// One line about an unknown option as typed, with the probable name or the command that lists all options.
-pub(crate) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> String {
+pub(crate) fn unknown_option_hint(typed: &str, meant: Option<&str>, help: &str) -> String {
     let typed = typed.escape_debug();
     match meant {
         Some(name) => format!("unknown option {typed}; did you mean --{name}?"),
@@ -58,44 +58,44 @@ fn listed(flags: &[&Flag]) -> String {
     names.join(",")
 }
 
-fn unknown_letter(letter: char) -> String {
+fn unknown_letter_hint(letter: char) -> String {
     let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
     let typed = format!("-{letter}");
-    if let Some(advice) = foreign(&typed, &typed) {
+    if let Some(advice) = foreign_option_hint(&typed, &typed) {
         advice
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.spelling.long)
     } else {
-        unlisted(&typed)
+        unlisted_option_hint(&typed)
     }
 }
 
-fn unknown_name(name: &str) -> String {
+fn unknown_name_hint(name: &str) -> String {
     let typed = format!("--{name}");
-    if let Some(advice) = foreign(&typed, &typed) {
+    if let Some(advice) = foreign_option_hint(&typed, &typed) {
         return advice;
     }
-    unknown_option(&typed, nearest(name, flags::all().map(|flag| flag.spelling.long)), HELP)
+    unknown_option_hint(&typed, nearest_name(name, flags::all().map(|flag| flag.spelling.long)), HELP)
 }
 
-fn behind_one_dash(name: &str) -> String {
+fn single_dash_hint(name: &str) -> String {
     let typed = format!("-{name}");
-    if let Some(advice) = foreign(&typed, &typed) {
+    if let Some(advice) = foreign_option_hint(&typed, &typed) {
         return advice;
     }
     match flags::by_name(name) {
         Some(flag) => format!("unknown option {typed}; did you mean --{}, with two dashes?", flag.spelling.long),
-        None => foreign(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted(&typed)),
+        None => foreign_option_hint(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted_option_hint(&typed)),
     }
 }
 
-fn unlisted(typed: &str) -> String {
-    unknown_option(typed, None, HELP)
+fn unlisted_option_hint(typed: &str) -> String {
+    unknown_option_hint(typed, None, HELP)
 }
 
 /// One line about a first word that is a command instead of a host: k6's `run`, or one of `names` in the wrong place or
 /// misspelt by one letter.
-pub(crate) fn command<'a>(
+pub(crate) fn command_hint<'a>(
     words: &[OsString],
     has_script: bool,
     names: impl Iterator<Item = &'a str>,
@@ -104,10 +104,10 @@ pub(crate) fn command<'a>(
     if word == "run" && !rest.is_empty() && !has_script {
         let line =
             "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE URL";
-        return Some(format!("{line}; {}", as_host("run/")));
+        return Some(format!("{line}; {}", host_hint("run/")));
     }
     if let Some((name, instead)) = ELSEWHERE.iter().find(|(name, _)| word == name) {
-        return Some(format!("{name:?} is not a command of onrush: {instead}; {}", as_host(&format!("{name}/"))));
+        return Some(format!("{name:?} is not a command of onrush: {instead}; {}", host_hint(&format!("{name}/"))));
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
@@ -120,11 +120,11 @@ pub(crate) fn command<'a>(
         (true, _) => format!("must be the first word: onrush {near}"),
         (false, _) => format!("is not a host: perhaps you mean onrush {dashes}{near}"),
     };
-    Some(format!("{word:?} {reason}; {}", as_host(&format!("{word}/"))))
+    Some(format!("{word:?} {reason}; {}", host_hint(&format!("{word}/"))))
 }
 
 /// The alternative in case the word is a host after all; `rest` follows the scheme.
-fn as_host(rest: &str) -> String {
+fn host_hint(rest: &str) -> String {
     format!("for a host of that name write http://{rest}")
 }
 
@@ -138,7 +138,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
 /// One line about words that must be misplaced: options or quotation marks in the typography of web pages, the rest of
 /// an unquoted header, a number instead of a host, or a URL after the first word. `cut` is the name and value of a
 /// header that ends before its secret.
-pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
+pub(crate) fn stray_word_hint(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
@@ -147,7 +147,7 @@ pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &st
     let url_follows = rest.iter().any(|word| has_scheme(word));
     // The words after the URL of a script are its arguments.
     let rest = if has_script { &[] } else { rest };
-    if let Some(line) = iter::once(first).chain(rest).find_map(|word| typeset(word)) {
+    if let Some(line) = iter::once(first).chain(rest).find_map(|word| typography_hint(word)) {
         return Some(line);
     }
     if let Some((name, value)) = cut.filter(|_| is_scheme || !rest.is_empty() || (url_follows && !has_scheme(first))) {
@@ -183,14 +183,14 @@ pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &st
     } else {
         String::new()
     };
-    Some(format!("{} is a number, not a host: {port}{}", shown(first), as_host(&format!("{host}{path}"))))
+    Some(format!("{} is a number, not a host: {port}{}", shown(first), host_hint(&format!("{host}{path}"))))
 }
 
 /// Typographic dashes that web pages and word processors write instead of one or two hyphens.
 const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
 
 /// One line about a typographic dash before an option, or a typographic quotation mark before a word.
-fn typeset(word: &OsStr) -> Option<String> {
+fn typography_hint(word: &OsStr) -> Option<String> {
     let word = word.to_str()?;
     let first = word.chars().next()?;
     if QUOTES.contains(&first) {
@@ -207,7 +207,7 @@ fn typeset(word: &OsStr) -> Option<String> {
 }
 
 /// The name that starts with the typed word, else a sufficiently similar one, else the first with a long common prefix.
-pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn nearest_name<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
         return Some(name);
     }
@@ -247,13 +247,13 @@ mod tests {
             (Misuse::Letter('y'), "unknown option -y; all options: onrush --help all"),
         ];
         for (misuse, expected) in table {
-            assert_eq!(hint(&misuse), expected);
+            assert_eq!(misuse_hint(&misuse), expected);
         }
     }
 
     #[test]
     fn near_commands_are_not_hosts() {
-        let said = |word: &str| command(&[word.into()], false, COMMANDS.names());
+        let said = |word: &str| command_hint(&[word.into()], false, COMMANDS.command_names());
         for (word, reason) in [
             ("help", "is not a host: onrush --help prints the help"),
             ("serve", "must be the first word: onrush serve"),
@@ -293,9 +293,12 @@ mod tests {
             assert_eq!(said(word), None, "{word}");
         }
         let run = ["run", "script.js"].map(OsString::from);
-        assert_eq!((command(&run[..1], false, iter::empty()), command(&run, true, iter::empty())), (None, None));
         assert_eq!(
-            command(&run, false, iter::empty()).as_deref(),
+            (command_hint(&run[..1], false, iter::empty()), command_hint(&run, true, iter::empty())),
+            (None, None)
+        );
+        assert_eq!(
+            command_hint(&run, false, iter::empty()).as_deref(),
             Some(
                 "\"run\" is not a host: onrush needs no such word, and takes a script with -s, as in onrush -s FILE \
                  URL; for a host of that name write http://run/"
@@ -307,7 +310,7 @@ mod tests {
     fn stray_words_are_not_hosts() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            stray(&words, has_script, None)
+            stray_word_hint(&words, has_script, None)
         };
         let number = |word: &str, url: &str, host: &str| {
             Some(format!(
@@ -344,7 +347,7 @@ mod tests {
     fn typographic_dashes_and_quotes_are_recognized() {
         let said = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            stray(&words, false, None)
+            stray_word_hint(&words, false, None)
         };
         for (line, expected) in [
             ("\u{2013}c10 http://h/", "'\u{2013}' begins no option, it is not a hyphen; write -c"),
@@ -365,7 +368,7 @@ mod tests {
     fn unquoted_header_values_are_not_shown() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            stray(&words, has_script, Some(("X-Api-Key", "")))
+            stray_word_hint(&words, has_script, Some(("X-Api-Key", "")))
         };
         let expected = "--header \"X-Api-Key:\" ends at a blank; put all of it in quotes, as in -H 'X-Api-Key: value'";
         for (line, has_script) in
@@ -376,7 +379,7 @@ mod tests {
         for (line, has_script) in [("http://h/", false), ("http://h/ zebra", true), ("h zebra", true)] {
             assert_eq!(said(line, has_script), None, "{line}");
         }
-        let of_scheme = |words: &[OsString], has_script| stray(words, has_script, Some(("X", "Bearer")));
+        let of_scheme = |words: &[OsString], has_script| stray_word_hint(words, has_script, Some(("X", "Bearer")));
         let expected = "--header \"X: Bearer\" ends at a blank; put all of it in quotes, as in -H 'X: Bearer value'";
         for words in [&["zebra", "http://h/"][..], &["http://h/", "zebra"], &["zebra"]] {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();

@@ -11,7 +11,7 @@ use onrush_text::units::counted;
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use super::units;
-use super::values::count;
+use super::values::parse_count;
 
 /// The options on HTTP versions, as typed.
 #[derive(Debug, Default)]
@@ -26,35 +26,35 @@ pub(crate) struct TypedHttp {
 
 impl TypedHttp {
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let name = flag.spelling.long;
         let versions = match flag.id {
             Id::Http2 | Id::Http2PriorKnowledge => vec![HttpVersion::Http2],
             Id::Http11 => vec![HttpVersion::Http11],
-            Id::AlpnList => list(flag, value)?,
-            _ => return self.take_setting(flag, value),
+            Id::AlpnList => parse_alpn_list(flag, value)?,
+            _ => return self.apply_http2_setting(flag, value),
         };
         self.versions.retain(|(other, _)| *other != name);
         self.versions.push((name, versions));
         Ok(())
     }
 
-    fn take_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+    fn apply_http2_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::Streams => self.streams = Some(count(flag, value, Dialect::Native, STREAMS_MAX)? as u32),
-            Id::H2Window => self.settings.window = Some(bytes(flag, value, 1, H2_WINDOW_MAX)?),
+            Id::Streams => self.streams = Some(parse_count(flag, value, Dialect::Native, STREAMS_MAX)? as u32),
+            Id::H2Window => self.settings.window = Some(parse_size(flag, value, 1, H2_WINDOW_MAX)?),
             Id::H2ConnectionWindow => {
-                self.settings.connection_window = Some(bytes(flag, value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
+                self.settings.connection_window = Some(parse_size(flag, value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
             }
-            Id::H2MaxFrame => self.settings.frame_max = Some(bytes(flag, value, H2_FRAME_MIN, H2_FRAME_MAX)?),
-            _ => self.settings.table = Some(bytes(flag, value, 0, H2_TABLE_MAX)?),
+            Id::H2MaxFrame => self.settings.frame_max = Some(parse_size(flag, value, H2_FRAME_MIN, H2_FRAME_MAX)?),
+            _ => self.settings.table = Some(parse_size(flag, value, 0, H2_TABLE_MAX)?),
         }
         self.of_http2.push(flag.spelling.long);
         Ok(())
     }
 
     /// The HTTP settings for this target. Warns about a window that may be meant as h2load's exponent.
-    pub fn decide(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
+    pub fn into_http(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
         let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
         if let Some(name) = first.filter(|_| dialect.is_compat()) {
             let line = format!("--{name}: {} speaks HTTP/1.1 only; leave it out", dialect.name());
@@ -97,7 +97,7 @@ impl TypedHttp {
 }
 
 /// The protocols of `--alpn-list`.
-fn list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
+fn parse_alpn_list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
     let text = value.to_string_lossy();
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
@@ -120,13 +120,13 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
 }
 
 /// Parses a size in bytes, with a decimal or binary unit.
-fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
+fn parse_size(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
     let text = value.to_string_lossy();
-    let size = units::size(&text).ok().and_then(|size| u32::try_from(size).ok());
+    let size = units::parse_size(&text).ok().and_then(|size| u32::try_from(size).ok());
     size.filter(|size| (least..=most).contains(size)).ok_or_else(|| {
         let exponent = size.filter(|bits| flag.id == Id::H2ConnectionWindow && (1..=EXPONENT_MAX).contains(bits));
         let exponent = exponent.map(|bits| format!("h2load's {bits} is {}", power_of_two(bits)));
-        let units = exponent.or_else(|| both_units(&text));
+        let units = exponent.or_else(|| explain_both_units(&text));
         let units = units.unwrap_or_else(|| "k, M, KiB and MiB are units".to_owned());
         wrong(flag, value, format_args!("write {least} to {most} bytes; {units}"))
     })
@@ -145,7 +145,7 @@ fn power_of_two(bits: u32) -> String {
 }
 
 /// The number in both decimal and binary units: `16K` or `16KB` may mean either.
-fn both_units(text: &str) -> Option<String> {
+fn explain_both_units(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(text.find(|character: char| character.is_ascii_alphabetic())?);
     let (decimal, binary) = match unit.to_ascii_lowercase().as_str() {
         "k" | "kb" => ("k", "KiB"),
@@ -153,5 +153,9 @@ fn both_units(text: &str) -> Option<String> {
         _ => return None,
     };
     let [decimal, binary] = [decimal, binary].map(|unit| format!("{number}{unit}"));
-    Some(format!("{decimal} is {}, and {binary} is {}", units::size(&decimal).ok()?, units::size(&binary).ok()?))
+    Some(format!(
+        "{decimal} is {}, and {binary} is {}",
+        units::parse_size(&decimal).ok()?,
+        units::parse_size(&binary).ok()?
+    ))
 }

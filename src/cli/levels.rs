@@ -9,14 +9,14 @@ use super::units;
 /// # Errors
 ///
 /// The fault in the list, and the right form.
-pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
+pub(crate) fn parse_levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {
         true => word.split(',').map(str::trim).collect(),
         false => word.split_whitespace().collect(),
     };
     if parts.len() < 2 && !word.contains("..") {
-        return match range(word) {
+        return match suggest_range(word) {
             Some(range) => Err(refused(&format!(
                 "write {range}, which doubles from the first to the last, or a list such as 1,8,64"
             ))),
@@ -28,7 +28,7 @@ pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
         match part.split_once("..") {
             None if part.is_empty() => return Err(refused("its list has an empty entry")),
             None => levels.push(part.to_owned()),
-            Some((first, last)) => levels.extend(doubled(first, last).ok_or_else(|| {
+            Some((first, last)) => levels.extend(doubling_levels(first, last).ok_or_else(|| {
                 refused("not a range; write for instance 1..64, which doubles from the first number to the last")
             })?),
         }
@@ -37,21 +37,21 @@ pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
 }
 
 /// The range probably meant by `1-256`.
-pub(crate) fn range(word: &str) -> Option<String> {
+pub(crate) fn suggest_range(word: &str) -> Option<String> {
     let (first, last) = word.split_once('-')?;
-    doubled(first, last).map(|_| format!("{first}..{last}"))
+    doubling_levels(first, last).map(|_| format!("{first}..{last}"))
 }
 
 /// The numbers from the first to the last, doubling each time. The last is always included.
-fn doubled(first: &str, last: &str) -> Option<Vec<String>> {
-    let (first, last) = (number(first)?, number(last)?);
+fn doubling_levels(first: &str, last: &str) -> Option<Vec<String>> {
+    let (first, last) = (parse_number(first)?, parse_number(last)?);
     let numbers =
         std::iter::successors(Some(first), |number| number.checked_mul(2)).take_while(|number| *number < last);
     (0 < first && first < last).then(|| numbers.chain([last]).map(|number| number.to_string()).collect())
 }
 
-fn number(text: &str) -> Option<u64> {
-    units::metric(text, Dialect::Native).ok()
+fn parse_number(text: &str) -> Option<u64> {
+    units::parse_count(text, Dialect::Native).ok()
 }
 
 #[cfg(test)]
@@ -71,10 +71,10 @@ mod tests {
             ("1..4,100", "1 2 4 100"),
             ("90/m,100/s", "90/m 100/s"),
         ] {
-            assert_eq!(levels("connections", word).unwrap().unwrap().join(" "), expected, "{word}");
+            assert_eq!(parse_levels("connections", word).unwrap().unwrap().join(" "), expected, "{word}");
         }
         for word in ["8", "10k", "90/m", "x", "-1", "", "64-1", "8-8", "0-8", "1--8"] {
-            assert_eq!(levels("connections", word), Ok(None), "{word}");
+            assert_eq!(parse_levels("connections", word), Ok(None), "{word}");
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
             ("1...8", "not a range"),
             ("a..b", "not a range"),
         ] {
-            let said = levels("connections", word).unwrap_err();
+            let said = parse_levels("connections", word).unwrap_err();
             assert!(said.starts_with(&format!("--connections {word:?}: {why}")), "{said}");
         }
     }

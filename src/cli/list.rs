@@ -10,7 +10,7 @@ use onrush_plan::metric::{ErrorKind, Metric};
 use onrush_plan::{Checks, FileContents, Http, Target, secrets};
 use onrush_text::printable;
 
-use super::flaw::nearest;
+use super::flaw::nearest_word;
 use super::refusal::PlanRefusal;
 use super::request;
 use super::typed::Typed;
@@ -20,7 +20,7 @@ use crate::requests::Entries;
 const SHOWN: usize = 10;
 
 /// Reads the file of the list, if any.
-pub(super) fn read(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
+pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = typed.urls.take() else {
         let needless = typed
             .urls_order
@@ -51,7 +51,7 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusa
 }
 
 /// The URL of the target if only the list contains it.
-pub(super) fn url(file: &FileContents) -> Result<&str, PlanRefusal> {
+pub(super) fn first_list_url(file: &FileContents) -> Result<&str, PlanRefusal> {
     let url = file.contents().ok().and_then(Entries::first_url);
     url.ok_or_else(|| {
         PlanRefusal::Misused(format!(
@@ -62,7 +62,7 @@ pub(super) fn url(file: &FileContents) -> Result<&str, PlanRefusal> {
 }
 
 /// The list of requests to the target. `seed` determines their order.
-pub(super) fn decide(
+pub(super) fn parse_request_list(
     typed: &mut Typed,
     file: FileContents,
     target: &Target,
@@ -75,7 +75,7 @@ pub(super) fn decide(
         let path = printable(&secrets::url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
-    typed.warnings.extend(entries.method().and_then(|method| request::miscased(method, "")));
+    typed.warnings.extend(entries.method().and_then(|method| request::method_case_warning(method, "")));
     typed.warnings.extend(entries.first_framing_field().map(|name| {
         format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
     }));
@@ -113,7 +113,7 @@ pub(super) fn decide(
         names,
         firsts: entries.first_of_each_name(),
     };
-    let writes = !typed.outputs.is_empty() || typed.log.option().is_some() || typed.samples.is_some();
+    let writes = !typed.outputs.is_empty() || typed.log.typed_option().is_some() || typed.samples.is_some();
     if typed.once && list.names.len() > 1 && writes {
         typed
             .warnings
@@ -124,7 +124,7 @@ pub(super) fn decide(
 }
 
 /// Rejects a gate on failed checks without checks. Over HTTP/2, gRPC calls are always checked.
-pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), PlanRefusal> {
+pub(super) fn check_gates_have_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), PlanRefusal> {
     if http.may_be_http2() {
         return Ok(());
     }
@@ -138,12 +138,12 @@ pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http
 }
 
 /// Rejects a gate on a named request if no list contains the name.
-pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&RequestList>) -> Result<(), PlanRefusal> {
+pub(super) fn check_gates_have_names(gates: &[Condition], list: Option<&RequestList>) -> Result<(), PlanRefusal> {
     let names = list.map_or(&[][..], |list| &list.names);
     let of_name = |term: &'_ Term| term.name.clone().map(|name| (term.text.clone(), name));
     let mut named = gates.iter().flat_map(|gate| &gate.terms).filter_map(of_name);
     let Some((text, name)) = named.find(|(_, name)| !names.contains(name)) else { return Ok(()) };
-    let reason = match nearest(&name, names.iter().map(String::as_str)) {
+    let reason = match nearest_word(&name, names.iter().map(String::as_str)) {
         _ if list.is_none() => "names are those of a list; add --urls FILE, whose lines have name=X".to_owned(),
         _ if names.is_empty() => format!("no request of the list has a name; write name={name} behind its URL"),
         _ if names.len() == NAMES_MAX => {

@@ -13,7 +13,7 @@ use onrush_text::units::counted;
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use super::slurm::Task;
-use super::values::{count, time};
+use super::values::{parse_count, parse_time};
 
 const MACHINES_MAX: u64 = 4096;
 /// Default time for machines to join, and default silence before a machine is lost.
@@ -34,15 +34,15 @@ pub(crate) struct TypedMachines {
 }
 
 impl TypedMachines {
-    pub(super) fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
+    pub(super) fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         let native = Dialect::Native;
         match flag.id {
-            Id::Machines => self.count = Some(count(flag, &value, native, MACHINES_MAX)?),
-            Id::Coordinate => self.address = Some(address(flag, &value)?),
+            Id::Machines => self.count = Some(parse_count(flag, &value, native, MACHINES_MAX)?),
+            Id::Coordinate => self.address = Some(parse_listen_address(flag, &value)?),
             Id::TokenFile => self.token_file = Some(PathBuf::from(value)),
-            Id::JoinTimeout => self.join = Some(time(flag, &value, native)?),
+            Id::JoinTimeout => self.join = Some(parse_time(flag, &value, native)?),
             Id::LossTimeout => {
-                let loss = time(flag, &value, native)?;
+                let loss = parse_time(flag, &value, native)?;
                 if loss < LOSS_MIN {
                     return Err(wrong(flag, &value, "at least 1s: a busy machine may be silent for a moment"));
                 }
@@ -78,7 +78,7 @@ impl TypedMachines {
 
 /// The machines of a run with this many connections; `None` for one machine. `alone`: a typed option that only a single
 /// machine supports, with the reason.
-pub(super) fn decide(
+pub(super) fn decide_machines(
     machines: TypedMachines,
     connections: u64,
     alone: &[(bool, &str, &str)],
@@ -89,7 +89,7 @@ pub(super) fn decide(
     // The only configuration from the environment: the program that launched this process on all machines knows their
     // places.
     let task = if machines.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
-    let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
+    let (count, address, token_file, place) = find_gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
         return Err(PlanRefusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
     }
@@ -110,7 +110,7 @@ pub(super) fn decide(
 
 /// The number of machines, their meeting point and token file, and this machine's rank, if known. The error names the
 /// missing part.
-fn gathering(
+fn find_gathering(
     machines: &TypedMachines,
     task: Option<&Task>,
 ) -> Result<(u64, SocketAddr, PathBuf, Option<MachineRank>), String> {
@@ -136,7 +136,7 @@ fn gathering(
 }
 
 /// An address to listen on. Without a host, all addresses of this machine.
-fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
+fn parse_listen_address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
     let refused = || wrong(flag, value, "write ADDR:PORT with an address of this machine, or :PORT for all of them");
     let text = value.to_str().ok_or_else(refused)?;
     match text.strip_prefix(':') {
@@ -170,8 +170,8 @@ mod tests {
             Some(value.to_owned())
         });
         let here = "127.0.0.1:7".parse().ok();
-        assert_eq!(gathering(&typed(Some(3), here, true), None).unwrap().1.port(), 7);
-        let (.., place) = gathering(&typed(Some(2), None, true), task.as_ref()).unwrap();
+        assert_eq!(find_gathering(&typed(Some(3), here, true), None).unwrap().1.port(), 7);
+        let (.., place) = find_gathering(&typed(Some(2), None, true), task.as_ref()).unwrap();
         assert_eq!(place, Some(MachineRank { rank: 1, coordinator: "n1:20000".to_owned() }));
         for (count, token, is_task, part) in [
             (Some(2), true, false, "leave out --coordinate"),
@@ -179,7 +179,7 @@ mod tests {
             (Some(2), false, true, "needs --token-file FILE"),
             (None, true, true, "needs all of --machines N"),
         ] {
-            let said = gathering(&typed(count, None, token), task.as_ref().filter(|_| is_task)).unwrap_err();
+            let said = find_gathering(&typed(count, None, token), task.as_ref().filter(|_| is_task)).unwrap_err();
             assert!(said.contains(part), "{said}");
         }
     }

@@ -58,7 +58,7 @@ use onrush_plan::{Dialect, Io, Plan, secrets};
 use onrush_text::printable_lines;
 
 pub use commands::{Command, CommandWork, Commands, InsteadOfRun, PlanAction};
-pub use condition::saved_gate;
+pub use condition::parse_saved_gate;
 pub(crate) use described::CompletionWord;
 use front::Front;
 use refusal::{Length, PlanRefusal};
@@ -125,7 +125,7 @@ fn parse_ordered(
     words_end_options: bool,
     show: &mut dyn FnMut(&mut Plan),
 ) -> Invocation {
-    let dialect = compat::dialect(args, words_end_options);
+    let dialect = compat::choose_dialect(args, words_end_options);
     let (program, rest) = args.split_first().map_or((None, &[][..]), |(program, rest)| (Some(program), rest));
     if !dialect.is_compat() && rest.is_empty() {
         return print(String::new(), help::usage(dialect), 1);
@@ -134,9 +134,9 @@ fn parse_ordered(
     if let Some(word) = rest.first()
         && let Some(command) = commands.named.iter().find(|command| is_named(word, command))
     {
-        return named(command, &rest[1..]);
+        return parse_named_command(command, &rest[1..]);
     }
-    if let Some(generated) = generate::asked(rest, commands).filter(|_| !dialect.is_compat()) {
+    if let Some(generated) = generate::generate_if_requested(rest, commands).filter(|_| !dialect.is_compat()) {
         return match generated {
             Ok(text) => print(text, String::new(), 0),
             Err(reason) => print(String::new(), shown(&format!("onrush: {reason}")), 1),
@@ -144,34 +144,34 @@ fn parse_ordered(
     }
     let mut typed = Typed::new(dialect);
     let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
-    let version = if typed.version { version(dialect, backend(&typed.io)) + "\n" } else { String::new() };
+    let version = if typed.version { version(dialect, backend_name(&typed.io)) + "\n" } else { String::new() };
     if read.is_ok() && typed.version && typed.words.is_empty() && typed.urls.is_none() && !dialect.is_compat() {
         return print(version, String::new(), 0);
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
     // A mistyped command is reported first, because its options may be unknown here.
-    let command = || hints::command(&typed.words, typed.script.is_some(), commands.names());
+    let command = || hints::command_hint(&typed.words, typed.script.is_some(), commands.command_names());
     let command = if dialect.is_compat() { None } else { command() };
     let read = command.map_or(read, |line| Err(PlanRefusal::Misused(line)));
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
     let decided = instead.and_then(|instead| {
         if instead.is_some() {
-            probe::none_of_several(&mut typed.probe)?;
+            probe::forbid_probe(&mut typed.probe)?;
         }
         Ok((instead, decide::decide(typed)?))
     });
     match decided {
         Ok((instead, (mut plan, warnings))) => {
-            if let Some((worker, args)) = worker(&plan, commands) {
-                return named(worker, &args);
+            if let Some((worker, args)) = find_worker_command(&plan, commands) {
+                return parse_named_command(worker, &args);
             }
-            plan.output.command = command_line::shown(args, &plan);
+            plan.output.command = command_line::redacted_command_line(args, &plan);
             show(&mut plan);
             let warnings = warnings.iter().filter(|_| !plan.output.is_quiet);
             let hidden = |line: &String| match plan.output.keeps_secrets {
                 true => line.clone(),
-                false => command_line::secrets(args).hide_in(line),
+                false => command_line::find_secrets(args).hide_in(line),
             };
             let warnings = warnings.map(|line| format!("{name}: {}", hidden(line))).collect();
             match instead {
@@ -179,13 +179,13 @@ fn parse_ordered(
                 None => Invocation::Run { plan: Box::new(plan), warnings },
             }
         }
-        Err(refusal) => refused(refusal, dialect, name, version, &command_line::secrets(args)),
+        Err(refusal) => print_refusal(refusal, dialect, name, version, &command_line::find_secrets(args)),
     }
 }
 
 /// The worker command and its arguments, if another process coordinates the run: this process then does not execute the
 /// plan itself.
-fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
+fn find_worker_command<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
     let machines = plan.output.machines.as_ref()?;
     let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
     let worker = commands.named.iter().find(|command| command.name == "worker")?;
@@ -193,12 +193,12 @@ fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<O
 }
 
 /// Parses the arguments of a named command.
-fn named(command: &Command, args: &[OsString]) -> Invocation {
+fn parse_named_command(command: &Command, args: &[OsString]) -> Invocation {
     match (command.parse)(args) {
         Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
         Ok(None) => print((command.help)(), String::new(), 0),
         Err(reason) => {
-            let reason = command_line::secrets(args).hide_in(&reason);
+            let reason = command_line::find_secrets(args).hide_in(&reason);
             print(String::new(), shown(&format!("onrush {}: {reason}", command.name)), 1)
         }
     }
@@ -206,7 +206,13 @@ fn named(command: &Command, args: &[OsString]) -> Invocation {
 
 /// Formats a refusal: natively one line on standard error, in the compat dialects also wrk's usage on standard output,
 /// after the version if requested. No line contains one of the `secrets`, except lines in wrk's words.
-fn refused(refusal: PlanRefusal, dialect: Dialect, name: &str, version: String, secrets: &KnownSecrets) -> Invocation {
+fn print_refusal(
+    refusal: PlanRefusal,
+    dialect: Dialect,
+    name: &str,
+    version: String,
+    secrets: &KnownSecrets,
+) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
     let hidden = |line: String| secrets.hide_in(&line);
@@ -232,7 +238,7 @@ fn print(stdout: String, stderr: String, exit: u8) -> Invocation {
 }
 
 /// The backend of a run.
-fn backend(io: &Io) -> &'static str {
+fn backend_name(io: &Io) -> &'static str {
     match io {
         Io::Auto => backend::default_name(),
         Io::Uring => "uring",

@@ -3,7 +3,7 @@
 
 use onrush_plan::file_contents::digest_of;
 
-use super::request::contents;
+use super::request::read_contents;
 use crate::requests::escaped;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl FormPart {
             [kind @ (b'@' | b'<'), ..] => (*kind, &value[1..]),
             _ => (0, value),
         };
-        let (value, mut rest) = word(value)?;
+        let (value, mut rest) = split_word(value)?;
         let mut part = Self { name: name.to_owned(), ..Self::default() };
         while let Some(parameter) = rest.strip_prefix(';') {
             rest = if let Some(file_name) = parameter.strip_prefix("filename=") {
-                let (file_name, rest) = word(file_name)?;
+                let (file_name, rest) = split_word(file_name)?;
                 part.file_name = Some(file_name);
                 rest
             } else if let Some(content_type) = parameter.strip_prefix("type=") {
@@ -71,17 +71,17 @@ impl FormPart {
         }
         part.content = match kind {
             0 => value.into_bytes(),
-            _ if has_templates => escaped(&contents(value.as_bytes())?),
-            _ => contents(value.as_bytes())?,
+            _ if has_templates => escaped(&read_contents(value.as_bytes())?),
+            _ => read_contents(value.as_bytes())?,
         };
         Ok(part)
     }
 
     /// The encoded part, from its header to the end of its content.
     fn encoded(&self) -> Vec<u8> {
-        let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
+        let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quote_name(&self.name));
         if let Some(name) = &self.file_name {
-            head += &format!("; filename=\"{}\"", quoted(name));
+            head += &format!("; filename=\"{}\"", quote_name(name));
         }
         if let Some(content_type) = &self.content_type {
             head += &format!("\r\nContent-Type: {content_type}");
@@ -91,7 +91,7 @@ impl FormPart {
 }
 
 /// Splits off a text that ends at a semicolon, or is in quotation marks with inner ones escaped by a backslash.
-fn word(text: &str) -> Result<(String, &str), String> {
+fn split_word(text: &str) -> Result<(String, &str), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let (word, rest) = text.split_at(text.find(';').unwrap_or(text.len()));
         return Ok((word.to_owned(), rest));
@@ -109,7 +109,7 @@ fn word(text: &str) -> Result<(String, &str), String> {
 
 /// The body of a form and its `Content-Type`. The boundary is derived from the parts, so that no part contains it, and
 /// all runs use the same one.
-pub(super) fn encode(parts: &[FormPart]) -> (Vec<u8>, String) {
+pub(super) fn encode_multipart(parts: &[FormPart]) -> (Vec<u8>, String) {
     let parts: Vec<Vec<u8>> = parts.iter().map(FormPart::encoded).collect();
     let boundary = format!("------------------------{}", &digest_of(&parts.concat())[..22]);
     let delimiter = format!("--{boundary}\r\n");
@@ -119,7 +119,7 @@ pub(super) fn encode(parts: &[FormPart]) -> (Vec<u8>, String) {
 }
 
 /// Quotes a name as the HTML standard requires.
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn form_parts_are_separated_by_a_boundary() {
         let part = |content: &str| FormPart { name: "n".to_owned(), content: content.into(), ..FormPart::default() };
-        let (body, content_type) = encode(&[part("a"), part("b")]);
+        let (body, content_type) = encode_multipart(&[part("a"), part("b")]);
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
         let one =
             |content: &str| format!("--{boundary}\r\nContent-Disposition: form-data; name=\"n\"\r\n\r\n{content}\r\n");
         assert_eq!(String::from_utf8(body).unwrap(), format!("{}{}--{boundary}--\r\n", one("a"), one("b")));
-        assert_ne!(encode(&[part("a")]).1, content_type);
+        assert_ne!(encode_multipart(&[part("a")]).1, content_type);
     }
 }

@@ -14,7 +14,7 @@ use onrush_text::units::exact;
 use super::flags::{self, Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use super::units::{self, UnreadableNumber};
-use super::values::{count, several, time};
+use super::values::{parse_count, parse_time, suggest_several};
 
 /// The options on send times, as typed.
 #[derive(Debug, Default)]
@@ -37,24 +37,24 @@ pub(crate) struct TypedPace {
 
 impl TypedPace {
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::Rate => self.rate = Some(rate(flag, value, dialect)?),
+            Id::Rate => self.rate = Some(parse_rate(flag, value, dialect)?),
             Id::Stages => {
                 let text = value.to_string_lossy();
                 let is_first = match text.trim_start().strip_prefix("c=") {
-                    Some(list) => self.levels.replace(levels(flag, value, list)?).is_none(),
-                    None => self.stages.replace(stages(flag, value, &text)?).is_none(),
+                    Some(list) => self.levels.replace(parse_connection_stages(flag, value, list)?).is_none(),
+                    None => self.stages.replace(parse_rate_stages(flag, value, &text)?).is_none(),
                 };
                 if !is_first {
                     return Err(wrong(flag, value, "given twice; write all stages in one list, separated by commas"));
                 }
             }
-            Id::MaxInflight => self.max_inflight = Some(count(flag, value, dialect, CONNECTIONS_MAX)?),
-            Id::Arrivals => self.arrivals = Some(arrivals(flag, value)?),
-            Id::CatchUp => self.catch_up = Some(catch_up(flag, value)?),
-            Id::MaxLate => self.max_late = Some(positive(flag, value, "100ms")?),
-            Id::SendSlice => self.send_slice = Some(send_slice(flag, value)?),
+            Id::MaxInflight => self.max_inflight = Some(parse_count(flag, value, dialect, CONNECTIONS_MAX)?),
+            Id::Arrivals => self.arrivals = Some(parse_arrivals(flag, value)?),
+            Id::CatchUp => self.catch_up = Some(parse_catch_up(flag, value)?),
+            Id::MaxLate => self.max_late = Some(parse_positive_time(flag, value, "100ms")?),
+            Id::SendSlice => self.send_slice = Some(parse_send_slice(flag, value)?),
             _ => {}
         }
         if !matches!(flag.id, Id::Rate | Id::Stages) {
@@ -74,7 +74,7 @@ impl TypedPace {
     }
 
     /// The first rate of a search, if typed. From now on the run has a rate in any case.
-    pub fn take_first(&mut self) -> Option<Rate> {
+    pub fn take_first_rate(&mut self) -> Option<Rate> {
         let first = self.rate;
         self.rate = first.or(Rate::from_per_second(1));
         first
@@ -85,7 +85,7 @@ impl TypedPace {
     /// # Errors
     ///
     /// If `--duration` was also typed, or if the stages of the rate and of the connections differ in total duration.
-    pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, PlanRefusal> {
+    pub fn stages_duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, PlanRefusal> {
         let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
         let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
         match (rates, levels) {
@@ -121,7 +121,7 @@ impl TypedPace {
     }
 
     /// The schedule, if a rate was typed. wrk2 requires a rate, with its own message.
-    pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, PlanRefusal> {
+    pub fn into_schedule(self, dialect: Dialect) -> Result<Option<Schedule>, PlanRefusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
             (Some(_), Some(_)) => {
@@ -159,18 +159,18 @@ impl TypedPace {
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
 /// Parses a rate. Zero is rejected; in the compat dialects that is decided later.
-pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, PlanRefusal> {
+pub(crate) fn parse_rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let text = value.to_string_lossy();
-    let is_rate = |level: &str| rate(flag, OsStr::new(level), Dialect::Native).is_ok();
-    if let Some(meant) = several(flag, &text, is_rate).filter(|_| !dialect.is_compat()) {
+    let is_rate = |level: &str| parse_rate(flag, OsStr::new(level), Dialect::Native).is_ok();
+    if let Some(meant) = suggest_several(flag, &text, is_rate).filter(|_| !dialect.is_compat()) {
         return Err(wrong(flag, value, meant));
     }
-    let rate = any_rate(flag, value, &text, dialect)?;
+    let rate = parse_rate_with_unit(flag, value, &text, dialect)?;
     if rate == Rate::default() && !dialect.is_compat() { Err(wrong(flag, value, AT_LEAST)) } else { Ok(rate) }
 }
 
 /// Parses a rate, per second unless `text`, a part of `value`, has another unit. The imitated tools have no other unit.
-fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, PlanRefusal> {
+fn parse_rate_with_unit(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
     let made = match unit.to_ascii_lowercase().as_str() {
         "s" => Rate::from_per_second,
@@ -178,7 +178,7 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
         _ => return Err(wrong(flag, value, "a rate is per second or per minute; try 10k/s or 90/m")),
     };
     let most = || wrong(flag, value, format_args!("at most {RATE_MAX} per second"));
-    match units::metric(count, dialect) {
+    match units::parse_count(count, dialect) {
         Ok(count) => made(count).ok_or_else(most),
         Err(UnreadableNumber::TooLarge) => Err(most()),
         Err(reason) if dialect.is_compat() => Err(wrong(flag, value, format_args!("{reason}; try 1000 or 10k"))),
@@ -198,9 +198,9 @@ const LEVELS: StageExample =
     StageExample { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
 
 /// Parses stages of the rate, separated by commas: a duration, a colon, and one or two rates each.
-fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefusal> {
-    let rate = |stage: &OsStr, text: &str| any_rate(flag, stage, text, Dialect::Native);
-    let stages = listed(flag, value, list, &RATES, rate)?.into_iter();
+fn parse_rate_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefusal> {
+    let rate = |stage: &OsStr, text: &str| parse_rate_with_unit(flag, stage, text, Dialect::Native);
+    let stages = parse_stage_list(flag, value, list, &RATES, rate)?.into_iter();
     let stages: Vec<Stage> = stages.map(|(length, from, to)| Stage { length: Some(length), from, to }).collect();
     if stages.iter().all(Stage::is_idle) {
         return Err(wrong(flag, value, "no request is ever due; at least one stage needs a rate above 0"));
@@ -209,16 +209,16 @@ fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefu
 }
 
 /// Parses stages of the connections, after the `c=`, with numbers instead of rates.
-fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>, PlanRefusal> {
+fn parse_connection_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>, PlanRefusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
-        match units::metric(text, Dialect::Native) {
+        match units::parse_count(text, Dialect::Native) {
             Ok(number) if number <= CONNECTIONS_MAX => Ok(number as u32),
             Ok(_) | Err(UnreadableNumber::TooLarge) => Err(most()),
             Err(reason) => Err(wrong(flag, stage, format_args!("{reason}; try {}", LEVELS.stage))),
         }
     };
-    let levels = listed(flag, value, list, &LEVELS, number)?;
+    let levels = parse_stage_list(flag, value, list, &LEVELS, number)?;
     if levels.iter().all(|(_, from, to)| from.max(to) == &0) {
         return Err(wrong(flag, value, "there is never a connection; at least one stage needs one or more"));
     }
@@ -226,7 +226,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>
 }
 
 /// Parses stages of any kind: duration, start and end of each.
-fn listed<T>(
+fn parse_stage_list<T>(
     flag: &Flag,
     value: &OsStr,
     list: &str,
@@ -238,7 +238,8 @@ fn listed<T>(
         let reason = format_args!("a stage is missing before or after a comma; try {example}");
         return Err(wrong(flag, value, reason));
     }
-    let stages = list.split(',').map(|text| stage(flag, text.trim(), shape, &read)).collect::<Result<Vec<_>, _>>()?;
+    let stages =
+        list.split(',').map(|text| parse_stage(flag, text.trim(), shape, &read)).collect::<Result<Vec<_>, _>>()?;
     let total = stages.iter().try_fold(Duration::ZERO, |sum, (length, ..)| sum.checked_add(*length));
     if total.is_none_or(|total| total > TIME_MAX) {
         let days = TIME_MAX.as_secs() / 86_400;
@@ -247,7 +248,7 @@ fn listed<T>(
     Ok(stages)
 }
 
-fn stage<T>(
+fn parse_stage<T>(
     flag: &Flag,
     text: &str,
     &StageExample { what, stage, list }: &StageExample,
@@ -264,10 +265,10 @@ fn stage<T>(
     if values.contains(':') {
         return Err(bad(format_args!("stages are separated by commas; try {list}")));
     }
-    if let Some(right) = meant(length, values) {
+    if let Some(right) = suggest_stage(length, values) {
         return Err(bad(format_args!("{right}")));
     }
-    let length = time(flag, OsStr::new(length), Dialect::Native)?;
+    let length = parse_time(flag, OsStr::new(length), Dialect::Native)?;
     if length.is_zero() {
         return Err(bad(format_args!("a stage must last longer than 0; try 10s:{values}")));
     }
@@ -276,9 +277,9 @@ fn stage<T>(
 }
 
 /// The stage probably meant: with its duration typed last, or as a ramp without its two dots.
-fn meant(first: &str, second: &str) -> Option<String> {
-    let is_number = |text: &str| units::metric(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
-    let is_length = units::time(second, Dialect::Native).is_ok() && !is_number(second);
+fn suggest_stage(first: &str, second: &str) -> Option<String> {
+    let is_number = |text: &str| units::parse_count(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
+    let is_length = units::parse_time(second, Dialect::Native).is_ok() && !is_number(second);
     if is_length && first.split("..").all(is_number) {
         return Some(format!("the length comes first; write {second}:{first}"));
     }
@@ -290,10 +291,10 @@ fn meant(first: &str, second: &str) -> Option<String> {
     Some(format!("a ramp has two dots; write {first}:{from}..{to}"))
 }
 
-fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
+fn parse_arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let burst = |text: &str| {
-        units::metric(text, Dialect::Native).ok().filter(|size| *size <= BURST_MAX).and_then(NonZeroU64::new)
+        units::parse_count(text, Dialect::Native).ok().filter(|size| *size <= BURST_MAX).and_then(NonZeroU64::new)
     };
     match text.split_once(':') {
         None if text == "uniform" => Ok(Arrivals::Uniform),
@@ -307,7 +308,7 @@ fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
 }
 
 /// Parses a factor with at most three decimals, exactly.
-fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
+fn parse_catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
     const MOST: u64 = 1_000_000;
     let text = value.to_string_lossy();
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0"));
@@ -323,15 +324,15 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
     factor.ok_or_else(|| wrong(flag, value, "must be at least 1, which never makes up for a stall"))
 }
 
-fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, PlanRefusal> {
-    match time(flag, value, Dialect::Native)? {
+fn parse_positive_time(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, PlanRefusal> {
+    match parse_time(flag, value, Dialect::Native)? {
         Duration::ZERO => Err(wrong(flag, value, format_args!("must be longer than 0; try {example}"))),
         time => Ok(time),
     }
 }
 
-fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, PlanRefusal> {
-    match positive(flag, value, "200us")? {
+fn parse_send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, PlanRefusal> {
+    match parse_positive_time(flag, value, "200us")? {
         time if time > SEND_SLICE_MAX => {
             let most = SEND_SLICE_MAX.as_secs();
             Err(wrong(

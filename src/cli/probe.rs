@@ -7,7 +7,7 @@ use onrush_plan::{Dialect, Format, Plan, Probing};
 
 use super::flag::Flag;
 use super::refusal::{PlanRefusal, wrong};
-use super::values::time;
+use super::values::parse_time;
 
 /// Without `--probe`, only a run of at least this length is followed by a probe ...
 const LENGTH_MIN: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ pub(crate) enum TypedProbe {
     On { up: bool, time: Option<Duration> },
 }
 
-pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal> {
+pub(super) fn parse_probe(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let (up, rest) = match text.strip_prefix("up") {
         Some("") => return Ok(TypedProbe::On { up: true, time: None }),
@@ -32,7 +32,7 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal
         None if text == "off" => return Ok(TypedProbe::Off),
         None => (false, Some(text)),
     };
-    let time = rest.map(|rest| time(flag, OsStr::new(rest), Dialect::Native)).and_then(Result::ok);
+    let time = rest.map(|rest| parse_time(flag, OsStr::new(rest), Dialect::Native)).and_then(Result::ok);
     match time.filter(|time| !time.is_zero()) {
         Some(time) => Ok(TypedProbe::On { up, time: Some(time) }),
         None => Err(wrong(flag, value, "write off, a time such as 2s, up, or up:2s")),
@@ -40,7 +40,7 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal
 }
 
 /// The probe that may follow the run of a plan.
-pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
+pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
     let begins_again = |up| plan.script.is_some() && Probing { up, time: usual }.needs_more(plan.in_flight_max());
@@ -73,7 +73,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
 /// # Errors
 ///
 /// If a probe was requested.
-pub(crate) fn none_of_several(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
+pub(crate) fn forbid_probe(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
     match typed.replace(TypedProbe::Off) {
         None | Some(TypedProbe::Off) => Ok(()),
         Some(TypedProbe::On { .. }) => {

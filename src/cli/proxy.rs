@@ -8,10 +8,10 @@ use onrush_plan::{Dialect, Proxy, Target};
 
 use super::flags::Flag;
 use super::refusal::{PlanRefusal, wrong};
-use super::request::basic;
+use super::request::basic_credentials;
 
 /// Parses `http://[user:password@]host:port`. The scheme is optional.
-pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
+pub(super) fn parse_proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
     let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
@@ -34,7 +34,7 @@ pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
     if path != "/" {
         return Err(refused("nothing can follow the port; try http://proxy:3128"));
     }
-    let login = userinfo.map(|userinfo| basic(&userinfo));
+    let login = userinfo.map(|userinfo| basic_credentials(&userinfo));
     Ok(Proxy { typed: text.to_owned(), host, port, login })
 }
 
@@ -44,7 +44,7 @@ mod tests {
     use crate::cli::flags::{Id, by_id};
 
     fn read(text: &str) -> Result<(String, u16, Option<String>), String> {
-        match proxy(by_id(Id::HttpProxy), OsStr::new(text)) {
+        match parse_proxy(by_id(Id::HttpProxy), OsStr::new(text)) {
             Ok(Proxy { host, port, login, .. }) => Ok((host, port, login)),
             Err(PlanRefusal::Misused(line)) => Err(line),
             Err(other) => panic!("{other:?}"),

@@ -52,7 +52,7 @@ pub(crate) fn is_url(value: &OsStr) -> bool {
 }
 
 /// One line about an option that took the URL as its value.
-pub(crate) fn took_url(spelling: &Spelling, url: &OsStr) -> String {
+pub(crate) fn url_as_value_hint(spelling: &Spelling, url: &OsStr) -> String {
     let url = secrets::url(&url.to_string_lossy());
     let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
     format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}", printable(&url))

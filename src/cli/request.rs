@@ -24,7 +24,7 @@ pub(super) type HeaderField = (String, String);
 
 /// Parses a header, removing leading blanks from its value. Natively it must conform to RFC 9110. The compat dialects
 /// send it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
-pub(super) fn header(text: &str, dialect: Dialect) -> Result<HeaderField, &'static str> {
+pub(super) fn parse_header(text: &str, dialect: Dialect) -> Result<HeaderField, &'static str> {
     let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -33,7 +33,7 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<HeaderField, &'stat
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// A warning about a `Host` that HTTP/2 changes: the first one becomes `:authority`.
-pub(super) fn host_of_http2(request: &Request) -> Option<String> {
+pub(super) fn http2_host_warning(request: &Request) -> Option<String> {
     let hosts = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Host"));
     let mut hosts = hosts.map(|(name, value)| (format!("'{name}: {value}'"), value.is_empty()));
     // The authority of a tunnel is its target.
@@ -51,7 +51,7 @@ pub(super) fn host_of_http2(request: &Request) -> Option<String> {
 }
 
 /// A warning about headers that do not exist in HTTP/2.
-pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
+pub(super) fn http1_headers_warning(headers: &[(String, String)]) -> Option<String> {
     let is_other_te =
         |name: &str, value: &str| name.eq_ignore_ascii_case("TE") && !value.eq_ignore_ascii_case("trailers");
     let left_out: Vec<_> =
@@ -68,14 +68,14 @@ pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
 }
 
 /// The warning about a standard method in the wrong case, typed with `option`.
-pub(super) fn miscased(method: &str, option: &str) -> Option<String> {
+pub(super) fn method_case_warning(method: &str, option: &str) -> Option<String> {
     let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;
     Some(format!("the case of a method matters, and servers know {meant}, not {method}; write {option}{meant}"))
 }
 
 /// The headers in sending order: `Host`, possibly the user's; `Authorization`, if the URL has a user and the header is
 /// missing; then the user's headers in their order.
-pub(super) fn headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
+pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
     let is = |header: &HeaderField, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
     if headers.is_empty() {
@@ -84,19 +84,19 @@ pub(super) fn headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderFie
     if let Some(userinfo) =
         target.userinfo.as_deref().filter(|_| !rest.iter().any(|header| is(header, "Authorization")))
     {
-        headers.push(("Authorization".to_owned(), basic(userinfo)));
+        headers.push(("Authorization".to_owned(), basic_credentials(userinfo)));
     }
     headers.extend(rest);
     headers
 }
 
 /// The body of `--body`: a text, a file, or standard input. The error names the fault.
-pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
+pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
     let contents = match file_contents::brought(name) {
         Some(there) => read_file(there),
-        None if name.as_os_str() == "-" => read(io::stdin().lock(), BODY_MAX_MIB),
+        None if name.as_os_str() == "-" => read_limited(io::stdin().lock(), BODY_MAX_MIB),
         None => read_file(name),
     }?;
     file_contents::note(name, &contents);
@@ -104,32 +104,32 @@ pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
 }
 
 /// The contents of a form's file, or of standard input for `-`.
-pub(super) fn contents(file: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn read_contents(file: &[u8]) -> Result<Vec<u8>, String> {
     match file {
         [] => Err("no file after the @ or <".to_owned()),
-        file => body(OsStr::from_bytes(&[b"@", file].concat())),
+        file => read_body(OsStr::from_bytes(&[b"@", file].concat())),
     }
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(|error| reason(&error))?;
     let length = file.metadata().map_err(|error| reason(&error))?.len();
-    if length > BODY_MAX_MIB << 20 { Err(too_long(BODY_MAX_MIB)) } else { read(file, BODY_MAX_MIB) }
+    if length > BODY_MAX_MIB << 20 { Err(too_long_message(BODY_MAX_MIB)) } else { read_limited(file, BODY_MAX_MIB) }
 }
 
-fn read(source: impl Read, most_mib: u64) -> Result<Vec<u8>, String> {
+fn read_limited(source: impl Read, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut bytes = Vec::new();
     source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
-    if bytes.len() as u64 > most { Err(too_long(most_mib)) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(too_long_message(most_mib)) } else { Ok(bytes) }
 }
 
-fn too_long(most_mib: u64) -> String {
+fn too_long_message(most_mib: u64) -> String {
     format!("it is longer than {most_mib} MiB; send a shorter body")
 }
 
 /// The value of `Authorization` and `Proxy-Authorization` for `user:password`.
-pub(super) fn basic(userinfo: &str) -> String {
+pub(super) fn basic_credentials(userinfo: &str) -> String {
     format!("Basic {}", STANDARD.encode(userinfo))
 }
 
@@ -138,8 +138,8 @@ mod tests {
     use super::*;
 
     fn sent(typed: &[&str], url: &str) -> String {
-        let typed = typed.iter().map(|text| header(text, Dialect::Wrk).unwrap()).collect();
-        let headers = headers(typed, &Target::parse(url, Dialect::Wrk).unwrap());
+        let typed = typed.iter().map(|text| parse_header(text, Dialect::Wrk).unwrap()).collect();
+        let headers = order_headers(typed, &Target::parse(url, Dialect::Wrk).unwrap());
         headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
     }
 
@@ -166,9 +166,12 @@ mod tests {
     #[test]
     fn lower_case_methods_are_warned_about() {
         let line = "the case of a method matters, and servers know POST, not post; write -X POST";
-        assert_eq!(miscased("post", "-X ").as_deref(), Some(line));
-        assert!(miscased("Get", "").is_some_and(|line| line.ends_with("not Get; write GET")));
-        assert_eq!(["POST", "PURGE", "purge", "query"].map(|method| miscased(method, "")), [const { None }; 4]);
+        assert_eq!(method_case_warning("post", "-X ").as_deref(), Some(line));
+        assert!(method_case_warning("Get", "").is_some_and(|line| line.ends_with("not Get; write GET")));
+        assert_eq!(
+            ["POST", "PURGE", "purge", "query"].map(|method| method_case_warning(method, "")),
+            [const { None }; 4]
+        );
     }
 
     #[test]
@@ -188,23 +191,23 @@ mod tests {
         ];
         for (text, expected) in table {
             let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(header(text, Dialect::Native), expected, "{text}");
+            assert_eq!(parse_header(text, Dialect::Native), expected, "{text}");
         }
     }
 
     #[test]
     fn bodies_are_texts_or_readable_files() {
-        assert_eq!(body(OsStr::new("a=1")).as_deref(), Ok(&b"a=1"[..]));
-        assert_eq!(body(OsStr::new("")).as_deref(), Ok(&b""[..]));
-        assert_eq!(body(OsStr::new("@/proc/self/comm")).map(|bytes| bytes.is_empty()), Ok(false));
-        assert_eq!(body(OsStr::new("@/nonexistent")), Err("No such file or directory".to_owned()));
-        assert_eq!(body(OsStr::new("@/")), Err("Is a directory".to_owned()));
-        assert_eq!(body(OsStr::new("@")), Err("No such file or directory".to_owned()));
+        assert_eq!(read_body(OsStr::new("a=1")).as_deref(), Ok(&b"a=1"[..]));
+        assert_eq!(read_body(OsStr::new("")).as_deref(), Ok(&b""[..]));
+        assert_eq!(read_body(OsStr::new("@/proc/self/comm")).map(|bytes| bytes.is_empty()), Ok(false));
+        assert_eq!(read_body(OsStr::new("@/nonexistent")), Err("No such file or directory".to_owned()));
+        assert_eq!(read_body(OsStr::new("@/")), Err("Is a directory".to_owned()));
+        assert_eq!(read_body(OsStr::new("@")), Err("No such file or directory".to_owned()));
     }
 
     #[test]
     fn endless_bodies_are_errors() {
-        assert_eq!(read(io::repeat(b'x'), 1), Err("it is longer than 1 MiB; send a shorter body".to_owned()));
-        assert_eq!(read(io::repeat(b'x').take(1 << 20), 1).map(|bytes| bytes.len()), Ok(1 << 20));
+        assert_eq!(read_limited(io::repeat(b'x'), 1), Err("it is longer than 1 MiB; send a shorter body".to_owned()));
+        assert_eq!(read_limited(io::repeat(b'x').take(1 << 20), 1).map(|bytes| bytes.len()), Ok(1 << 20));
     }
 }

@@ -28,9 +28,9 @@ impl TypedLog {
     }
 
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::LogSample => self.one_of = Some(one_of(flag, &value)?),
+            Id::LogSample => self.one_of = Some(parse_sample_ratio(flag, &value)?),
             _ if value.is_empty() || value == "-" => {
                 let reason = "not a file; standard output has the report, and a pipe is >(COMMAND) or its name";
                 return Err(wrong(flag, &value, reason));
@@ -49,14 +49,14 @@ impl TypedLog {
     }
 
     /// The typed option, if any.
-    pub fn option(&self) -> Option<&'static str> {
+    pub fn typed_option(&self) -> Option<&'static str> {
         let file = self.file.as_ref().map(|_| "--request-log");
         file.or(self.one_of.map(|_| "--log-sample"))
     }
 
     /// The request log of a run.
-    pub fn decide(self, dialect: Dialect) -> Result<Option<RequestLogOptions>, PlanRefusal> {
-        let Some(option) = self.option() else { return Ok(None) };
+    pub fn into_request_log_options(self, dialect: Dialect) -> Result<Option<RequestLogOptions>, PlanRefusal> {
+        let Some(option) = self.typed_option() else { return Ok(None) };
         if dialect.is_compat() {
             return Err(PlanRefusal::Cannot(format!(
                 "{option}: {} has no log of requests; leave it out",
@@ -72,9 +72,9 @@ impl TypedLog {
 }
 
 /// Parses the N of `1/N`.
-fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
+fn parse_sample_ratio(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let text = value.to_string_lossy();
-    match text.strip_prefix("1/").and_then(|number| units::metric(number, Dialect::Native).ok()) {
+    match text.strip_prefix("1/").and_then(|number| units::parse_count(number, Dialect::Native).ok()) {
         Some(0) => Err(wrong(flag, value, "one of none; write 1/1 or leave it out to log every request")),
         Some(one_of) if one_of <= REQUESTS_MAX => Ok(one_of),
         Some(_) => Err(wrong(flag, value, format_args!("at most 1/{REQUESTS_MAX}"))),

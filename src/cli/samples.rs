@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use onrush_plan::{Dialect, SampleOptions};
 
 use super::flags::Flag;
-use super::refusal::{PlanRefusal, is_url, took_url, wrong};
+use super::refusal::{PlanRefusal, is_url, url_as_value_hint, wrong};
 
 /// Maximum number of samples of each kind.
 const EACH_MAX: u32 = 100;
 
 /// Parses the two words of the option, joined by a blank into one value.
-pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
+pub(super) fn parse_samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
     let bytes = value.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
     let folder = folder.get(1..).unwrap_or_default();
     if is_url(OsStr::from_bytes(folder)) {
-        return Err(PlanRefusal::Misused(took_url(&flag.spelling, OsStr::from_bytes(folder))));
+        return Err(PlanRefusal::Misused(url_as_value_hint(&flag.spelling, OsStr::from_bytes(folder))));
     }
     let each = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
     let Some(each) = each.filter(|each| (1..=EACH_MAX).contains(each)) else {
@@ -32,7 +32,10 @@ pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<SampleOpt
 }
 
 /// Rejects the option if a tool is imitated.
-pub(super) fn decide(samples: Option<SampleOptions>, dialect: Dialect) -> Result<Option<SampleOptions>, PlanRefusal> {
+pub(super) fn check_samples_dialect(
+    samples: Option<SampleOptions>,
+    dialect: Dialect,
+) -> Result<Option<SampleOptions>, PlanRefusal> {
     if samples.is_some() && dialect.is_compat() {
         let line = format!("--sample-responses: {} has no samples of responses; leave it out", dialect.name());
         return Err(PlanRefusal::Cannot(line));
@@ -48,7 +51,7 @@ mod tests {
     #[test]
     fn sample_counts_and_folders_are_two_words() {
         let flag = flags::by_name("sample-responses").unwrap();
-        let read = |value: &str| samples(flag, &value.into());
+        let read = |value: &str| parse_samples(flag, &value.into());
         assert_eq!(read("3 my samples").unwrap(), SampleOptions { folder: "my samples".into(), each: 3 });
         let refused = read("3 http://127.0.0.1/").unwrap_err();
         assert!(format!("{refused:?}").contains("took the URL"), "{refused:?}");

@@ -24,9 +24,9 @@ impl TypedSampling {
     }
 
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::Sockets => self.filter = Some(read(flag, &value)?),
+            Id::Sockets => self.filter = Some(parse_filter_value(flag, &value)?),
             _ if OutputKind::for_path(Path::new(&value)) != Some(OutputKind::Lines) => {
                 return Err(wrong(flag, &value, "its ending must be .ndjson; try s.ndjson"));
             }
@@ -36,7 +36,7 @@ impl TypedSampling {
     }
 
     /// Rejects a filter typed as a separate word, which would be taken for the URL.
-    pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), PlanRefusal> {
+    pub fn check_filter_is_attached(&self, words: &[OsString]) -> Result<(), PlanRefusal> {
         let first = words.first().and_then(|word| word.to_str());
         let apart = first.filter(|word| self.filter == Some(None) && filter(word).is_ok());
         let line = |word: &str| format!("--sockets: attach the filter with an equals sign: --sockets='{word}'");
@@ -44,14 +44,19 @@ impl TypedSampling {
     }
 
     /// The typed option, if any.
-    pub fn option(&self) -> Option<&'static str> {
+    pub fn typed_option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");
         named.or(self.output.as_ref().map(|_| OutputKind::Sockets.option()))
     }
 
     /// The socket sampling of a run.
-    pub fn decide(self, connect: &ConnectOptions, io: &Io, once: bool) -> Result<Option<SocketSampling>, PlanRefusal> {
-        let Some(option) = self.option() else { return Ok(None) };
+    pub fn into_socket_sampling(
+        self,
+        connect: &ConnectOptions,
+        io: &Io,
+        once: bool,
+    ) -> Result<Option<SocketSampling>, PlanRefusal> {
+        let Some(option) = self.typed_option() else { return Ok(None) };
         let refused = |line: &str| Err(PlanRefusal::Misused(format!("{option}: {line}")));
         let (filter, Some(output)) = (self.filter.flatten(), self.output) else {
             return refused(
@@ -77,7 +82,7 @@ impl TypedSampling {
 const FILTER_MAX: usize = 4096;
 
 /// Parses the filter; `None` without one.
-fn read(flag: &Flag, value: &OsStr) -> Result<Option<SocketFilter>, PlanRefusal> {
+fn parse_filter_value(flag: &Flag, value: &OsStr) -> Result<Option<SocketFilter>, PlanRefusal> {
     let text = value.to_string_lossy();
     if text.len() > FILTER_MAX {
         return Err(wrong(flag, value, format_args!("longer than {FILTER_MAX} bytes")));

@@ -7,7 +7,7 @@ use onrush_plan::search::SearchVariable;
 
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
-use super::values::condition;
+use super::values::parse_gate;
 
 /// The options of a search, as typed.
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ pub(crate) struct TypedSearch {
 
 impl TypedSearch {
     /// Applies one option.
-    pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if flag.id == Id::FindMax {
-            let objective = condition(flag, value)?;
+            let objective = parse_gate(flag, value)?;
             if let Some(earlier) = self.objective.replace(objective) {
                 let line = format!("--find-max is given twice; write one list: --find-max '{earlier},…'");
                 return Err(PlanRefusal::Misused(line));

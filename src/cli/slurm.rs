@@ -53,13 +53,13 @@ impl Task {
             (0, Some(own)) if own != first => Err(format!(
                 "task 0 is on {own}, and the others look for it on {first}: let srun distribute them in another way (-m block)"
             )),
-            (0, _) => Ok(place(0, Ipv4Addr::LOCALHOST, *port)),
-            _ => Ok(place(*rank, first, *port)),
+            (0, _) => Ok(rank_at(0, Ipv4Addr::LOCALHOST, *port)),
+            _ => Ok(rank_at(*rank, first, *port)),
         }
     }
 }
 
-fn place(rank: u32, host: impl Display, port: u16) -> MachineRank {
+fn rank_at(rank: u32, host: impl Display, port: u16) -> MachineRank {
     MachineRank { rank, coordinator: format!("{host}:{port}") }
 }
 

@@ -41,7 +41,7 @@ impl Spelling {
     }
 
     /// Number of words in a required value.
-    pub fn words(&self) -> usize {
+    pub fn value_words(&self) -> usize {
         self.value.map_or(0, |value| value.split(' ').count())
     }
 

@@ -20,7 +20,7 @@ pub(super) struct SentRequest<'a> {
 }
 
 /// Rejects `--templates` if something else makes the requests.
-pub(super) fn are_possible(typed: &Typed) -> Result<(), PlanRefusal> {
+pub(super) fn check_templates_allowed(typed: &Typed) -> Result<(), PlanRefusal> {
     if !typed.templates {
         return Ok(());
     }
@@ -37,15 +37,15 @@ pub(super) fn are_possible(typed: &Typed) -> Result<(), PlanRefusal> {
 }
 
 /// Reads the files named in placeholders and checks all placeholders. Warns if there are none.
-pub(super) fn decide(
+pub(super) fn read_template_files(
     sent: &SentRequest,
     seed: u64,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Templates>, PlanRefusal> {
     let mut files: BTreeMap<String, FileContents> = BTreeMap::new();
     let mut are_there = false;
-    sent.each(&mut |parts| {
-        for placeholder in all(parts)? {
+    sent.for_each_part(&mut |parts| {
+        for placeholder in all_placeholders(parts)? {
             are_there = true;
             let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
             let mut file = FileContents::named(name);
@@ -60,12 +60,12 @@ pub(super) fn decide(
     let files: Vec<FileContents> = files.into_values().collect();
     let mut values =
         Values::from_files(&files).map_err(|reason| PlanRefusal::Cannot(format!("--templates: {reason}")))?;
-    sent.each(&mut |parts| Template::from_parts(parts, &mut values, seed).map(drop))?;
+    sent.for_each_part(&mut |parts| Template::from_parts(parts, &mut values, seed).map(drop))?;
     Ok(Some(Templates { files, seed, part: (0, 1) }))
 }
 
 /// A warning if something sent unchanged looks like a placeholder.
-pub(super) fn missed(sent: &SentRequest) -> Option<String> {
+pub(super) fn unused_placeholder_warning(sent: &SentRequest) -> Option<String> {
     let headers = sent.request.headers.iter().map(|(_, value)| value.as_bytes());
     let body = sent.body.and_then(|body| body.contents().ok());
     let list = sent.list.and_then(|list| list.file.contents().ok());
@@ -76,7 +76,7 @@ pub(super) fn missed(sent: &SentRequest) -> Option<String> {
 
 impl SentRequest<'_> {
     /// Passes on every part that may have placeholders. An error names the part.
-    fn each(&self, each: &mut dyn FnMut(&RequestParts) -> Result<(), String>) -> Result<(), PlanRefusal> {
+    fn for_each_part(&self, each: &mut dyn FnMut(&RequestParts) -> Result<(), String>) -> Result<(), PlanRefusal> {
         let cannot = |place: String| move |reason: String| PlanRefusal::Cannot(format!("{place}: {reason}"));
         if self.list.is_none() {
             let target = RequestParts { target: self.request.target.clone(), ..RequestParts::default() };
@@ -105,7 +105,7 @@ impl SentRequest<'_> {
 }
 
 /// All placeholders in these parts.
-fn all(parts: &RequestParts) -> Result<Vec<crate::requests::Placeholder>, String> {
+fn all_placeholders(parts: &RequestParts) -> Result<Vec<crate::requests::Placeholder>, String> {
     let headers = parts.headers.iter().map(|(_, value)| value.as_bytes());
     let texts = [parts.target.as_bytes(), &parts.body].into_iter().chain(headers);
     let each: Vec<_> = texts.map(placeholders).collect::<Result<_, _>>()?;

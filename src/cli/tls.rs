@@ -28,17 +28,17 @@ pub(crate) struct TypedTls {
 
 impl TypedTls {
     /// Applies one option.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
+    pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::CaCert => self.roots = Some(FileContents::named(value)),
             Id::Cert => self.certificates = Some(FileContents::named(value)),
             Id::Key => self.key = Some(FileContents::named(value)),
-            Id::Sni => self.name = Some(text(flag, &value)?),
-            Id::TlsMin => self.oldest = Some(version(flag, &value)?),
-            Id::TlsMax => self.newest = Some(version(flag, &value)?),
-            Id::TlsCiphers => self.suites = list(flag, &value, SUITES, no_suite)?,
-            Id::TlsGroups => self.groups = list(flag, &value, GROUPS, |_| String::new())?,
-            Id::TlsResume => self.resume = Some(on_or_off(flag, &value)?),
+            Id::Sni => self.name = Some(parse_utf8(flag, &value)?),
+            Id::TlsMin => self.oldest = Some(parse_tls_version(flag, &value)?),
+            Id::TlsMax => self.newest = Some(parse_tls_version(flag, &value)?),
+            Id::TlsCiphers => self.suites = parse_name_list(flag, &value, SUITES, explain_missing_suite)?,
+            Id::TlsGroups => self.groups = parse_name_list(flag, &value, GROUPS, |_| String::new())?,
+            Id::TlsResume => self.resume = Some(parse_on_or_off(flag, &value)?),
             _ => self.insecure = true,
         }
         if !self.names.contains(&flag.spelling.long) {
@@ -48,7 +48,7 @@ impl TypedTls {
     }
 
     /// The TLS settings for this target. The imitated tools check certificates only with `--cacert`.
-    pub fn decide(
+    pub fn into_tls_options(
         self,
         target: &Target,
         http: &Http,
@@ -104,12 +104,12 @@ fn misused(line: &str) -> PlanRefusal {
     PlanRefusal::Misused(line.to_owned())
 }
 
-fn text(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
+fn parse_utf8(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let text = value.to_str().filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not a name; try www.example.com"))
 }
 
-fn version(flag: &Flag, value: &OsStr) -> Result<TlsVersion, PlanRefusal> {
+fn parse_tls_version(flag: &Flag, value: &OsStr) -> Result<TlsVersion, PlanRefusal> {
     match value.to_str() {
         Some("1.2") => Ok(TlsVersion::V12),
         Some("1.3") => Ok(TlsVersion::V13),
@@ -118,7 +118,7 @@ fn version(flag: &Flag, value: &OsStr) -> Result<TlsVersion, PlanRefusal> {
     }
 }
 
-fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
+fn parse_on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("on") => Ok(true),
         Some("off") => Ok(false),
@@ -127,7 +127,7 @@ fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
 }
 
 /// The numbers of a list of names. `why` explains why a known name is not offered.
-fn list(
+fn parse_name_list(
     flag: &Flag,
     value: &OsStr,
     table: &'static [TlsName],
@@ -148,7 +148,7 @@ fn list(
 }
 
 /// The reason why a suite known to OpenSSL is not offered.
-fn no_suite(name: &str) -> String {
+fn explain_missing_suite(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);
     let is_modern = has("GCM") || has("CHACHA20") || has("CCM");

@@ -21,15 +21,15 @@ use super::http::TypedHttp;
 use super::machines::TypedMachines;
 use super::pace::TypedPace;
 use super::probe::{self, TypedProbe};
-use super::refusal::{Length, PlanRefusal, is_url, took_url, wrong};
+use super::refusal::{Length, PlanRefusal, is_url, url_as_value_hint, wrong};
 use super::request::{self, HeaderField};
 use super::request_log::TypedLog;
 use super::sampling::TypedSampling;
 use super::search::TypedSearch;
 use super::tls::TypedTls;
 use super::values::{
-    breakout, condition, count, format, io, label, method, notes, order, percents, script, seed, spin, stop_terms,
-    time, user,
+    parse_breakout, parse_count, parse_format, parse_gate, parse_io, parse_label, parse_method, parse_notes,
+    parse_order, parse_percents, parse_script_path, parse_seed, parse_spin, parse_time, parse_until, parse_user,
 };
 use super::{compat, hints, samples};
 
@@ -173,15 +173,15 @@ impl Typed {
                 Ok(Some(Item::Word(word))) => self.words.push(word),
                 Ok(None) => {
                     self.has_values_attached()?;
-                    return self.sampling.is_not_apart(&self.words);
+                    return self.sampling.check_filter_is_attached(&self.words);
                 }
                 Err(misuse) if self.dialect.is_compat() => {
-                    return Err(compat::getopt(&misuse).map_or(PlanRefusal::Usage, PlanRefusal::Misused));
+                    return Err(compat::getopt_message(&misuse).map_or(PlanRefusal::Usage, PlanRefusal::Misused));
                 }
                 Err(Misuse::Value(spelling)) if *spelling == flags::by_id(Id::Help).spelling => {
                     return Err(PlanRefusal::Help(Length::All));
                 }
-                Err(misuse) => return Err(PlanRefusal::Misused(hints::hint(&misuse))),
+                Err(misuse) => return Err(PlanRefusal::Misused(hints::misuse_hint(&misuse))),
             }
         }
     }
@@ -216,7 +216,7 @@ impl Typed {
         self.taken_url = Some((flag, value.clone()));
         match self.take(flag, value.clone()) {
             Err(PlanRefusal::Misused(_)) if self.words.is_empty() && !front.has_words() => {
-                Err(PlanRefusal::Misused(took_url(&flag.spelling, &value)))
+                Err(PlanRefusal::Misused(url_as_value_hint(&flag.spelling, &value)))
             }
             // The reason may show a part of it.
             Err(PlanRefusal::Misused(line)) => Err(PlanRefusal::Misused(secrets::text(&line))),
@@ -229,63 +229,63 @@ impl Typed {
         self.cmm_layout |= self.brings_cmm_layout(flag);
         match flag.id {
             Id::Help => return Err(PlanRefusal::Help(Length::Common)),
-            Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
-            Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
-            Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
-            Id::Timeout => self.timeout = Some(time(flag, &value, self.dialect)?),
-            Id::Requests => self.requests = Some(count(flag, &value, native, REQUESTS_MAX)?),
-            Id::Until => self.until = stop_terms(flag, &value)?,
-            Id::Probe => self.probe = Some(probe::read(flag, &value)?),
-            Id::GiveUp => self.give_up = Some(time(flag, &value, native)?),
-            Id::Spin => self.spin = spin(flag, &value)?,
-            Id::Seed => self.seed = Some(seed(flag, &value)?),
-            Id::Method => self.method = Some(method(flag, &value)?),
+            Id::Connections => self.connections = Some(parse_count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
+            Id::Threads => self.threads = Some(parse_count(flag, &value, self.dialect, THREADS_MAX)?),
+            Id::Duration => self.duration = Some(parse_time(flag, &value, self.dialect)?),
+            Id::Timeout => self.timeout = Some(parse_time(flag, &value, self.dialect)?),
+            Id::Requests => self.requests = Some(parse_count(flag, &value, native, REQUESTS_MAX)?),
+            Id::Until => self.until = parse_until(flag, &value)?,
+            Id::Probe => self.probe = Some(probe::parse_probe(flag, &value)?),
+            Id::GiveUp => self.give_up = Some(parse_time(flag, &value, native)?),
+            Id::Spin => self.spin = parse_spin(flag, &value)?,
+            Id::Seed => self.seed = Some(parse_seed(flag, &value)?),
+            Id::Method => self.method = Some(parse_method(flag, &value)?),
             Id::Header => self.header(flag, &value)?,
             Id::Body => self.body = Some(value),
             Id::Form => self.forms.push(value),
             Id::DataUrlencode => self.urlencoded.push(value),
             Id::Urls => self.urls = Some(PathBuf::from(value)),
-            Id::UrlsOrder => self.urls_order = Some(order(flag, &value)?),
-            Id::ExpectStatus | Id::ExpectBody | Id::ExpectHeader => self.checks.take(flag, &value)?,
+            Id::UrlsOrder => self.urls_order = Some(parse_order(flag, &value)?),
+            Id::ExpectStatus | Id::ExpectBody | Id::ExpectHeader => self.checks.apply_option(flag, &value)?,
             Id::Templates => self.templates = true,
-            Id::Io => self.io = io(flag, &value)?,
-            Id::Compat if compat::named(&value).is_some() => {}
+            Id::Io => self.io = parse_io(flag, &value)?,
+            Id::Compat if compat::dialect_by_name(&value).is_some() => {}
             Id::Compat => return Err(wrong(flag, &value, "unknown; write wrk, wrk-cmm or wrk2")),
-            Id::BasicAuth => self.basic_auth = Some(user(flag, &value)?),
+            Id::BasicAuth => self.basic_auth = Some(parse_user(flag, &value)?),
             Id::DisableKeepalive => self.disable_keepalive = true,
             Id::RequestsPerConnection => {
-                self.requests_per_connection = Some(count(flag, &value, native, REQUESTS_MAX)?);
+                self.requests_per_connection = Some(parse_count(flag, &value, native, REQUESTS_MAX)?);
             }
             Id::Once => self.once = true,
-            Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
+            Id::Warmup => self.warmup = Some(parse_time(flag, &value, native)?),
             Id::DelayStats => {
-                self.warmup = Some(time(flag, &value, self.dialect)?);
+                self.warmup = Some(parse_time(flag, &value, self.dialect)?);
                 self.delay_stats = self.warmup;
             }
             Id::Percentiles => self.percentiles(flag, &value)?,
-            Id::Breakout => self.breakout = breakout(flag, &value)?,
+            Id::Breakout => self.breakout = parse_breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,
-            Id::Sockets | Id::SocketsOutput => self.sampling.take(flag, value)?,
-            Id::RequestLog | Id::LogSample => self.log.take(flag, value)?,
-            Id::SampleResponses => self.samples = Some(samples::samples(flag, &value)?),
+            Id::Sockets | Id::SocketsOutput => self.sampling.apply_option(flag, value)?,
+            Id::RequestLog | Id::LogSample => self.log.apply_option(flag, value)?,
+            Id::SampleResponses => self.samples = Some(samples::parse_samples(flag, &value)?),
             Id::Machines | Id::Coordinate | Id::TokenFile | Id::JoinTimeout | Id::LossTimeout | Id::OnLoss => {
-                self.machines.take(flag, value)?;
+                self.machines.apply_option(flag, value)?;
             }
-            Id::FailIf => self.gates.push(condition(flag, &value)?),
+            Id::FailIf => self.gates.push(parse_gate(flag, &value)?),
             Id::Strict => self.strict = true,
             Id::Annotate => self.annotate = true,
-            Id::FindMax | Id::Over => self.search.take(flag, &value)?,
-            Id::Format => self.format = format(flag, &value)?,
-            Id::Label => self.labels.extend([label(flag, &value, &self.labels)?]),
+            Id::FindMax | Id::Over => self.search.apply_option(flag, &value)?,
+            Id::Format => self.format = parse_format(flag, &value)?,
+            Id::Label => self.labels.extend([parse_label(flag, &value, &self.labels)?]),
             Id::KeepSecrets => self.keep_secrets = true,
             Id::Latency => self.latency = true,
-            Id::Notes => self.notes = Some(notes(flag, &value)?),
+            Id::Notes => self.notes = Some(parse_notes(flag, &value)?),
             Id::Quiet => self.quiet = true,
             Id::Version => self.version = true,
             Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix | Id::HttpProxy => {
-                self.connect.take(flag, &value, self.dialect)?;
+                self.connect.apply_option(flag, &value, self.dialect)?;
             }
-            Id::Rcvbuf | Id::Sndbuf | Id::Congestion => self.connect.take_socket(flag, &value)?,
+            Id::Rcvbuf | Id::Sndbuf | Id::Congestion => self.connect.apply_socket_option(flag, &value)?,
             Id::Insecure
             | Id::CaCert
             | Id::Cert
@@ -295,7 +295,7 @@ impl Typed {
             | Id::TlsMax
             | Id::TlsCiphers
             | Id::TlsGroups
-            | Id::TlsResume => self.tls.take(flag, value)?,
+            | Id::TlsResume => self.tls.apply_option(flag, value)?,
             Id::Http2
             | Id::Http2PriorKnowledge
             | Id::Http11
@@ -304,18 +304,18 @@ impl Typed {
             | Id::H2Window
             | Id::H2ConnectionWindow
             | Id::H2MaxFrame
-            | Id::H2Table => self.http.take(flag, &value)?,
-            Id::Script => self.script = Some(script(flag, value, self.dialect)?),
+            | Id::H2Table => self.http.apply_option(flag, &value)?,
+            Id::Script => self.script = Some(parse_script_path(flag, value, self.dialect)?),
             Id::Rate | Id::Stages | Id::MaxInflight | Id::Arrivals | Id::CatchUp | Id::MaxLate | Id::SendSlice => {
-                self.pace.take(flag, &value, self.dialect)?
+                self.pace.apply_option(flag, &value, self.dialect)?
             }
             Id::ULatency => {
                 self.u_latency = true;
-                self.pace.take(flag, &value, self.dialect)?;
+                self.pace.apply_option(flag, &value, self.dialect)?;
             }
             Id::BatchLatency => {
                 self.batch_latency = true;
-                self.pace.take(flag, &value, self.dialect)?;
+                self.pace.apply_option(flag, &value, self.dialect)?;
             }
         }
         Ok(())
@@ -332,7 +332,7 @@ impl Typed {
     fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let shown = secrets::misspelt_header(&value.to_string_lossy());
         let text = value.to_str().ok_or_else(|| wrong(flag, OsStr::new(&shown), "not UTF-8"))?;
-        match request::header(text, self.dialect) {
+        match request::parse_header(text, self.dialect) {
             Ok(header) => self.headers.push(header),
             Err(reason) if self.dialect.is_compat() => {
                 self.warnings.push(format!("--{} {shown:?} is ignored: {reason}", flag.spelling.long));
@@ -349,7 +349,7 @@ impl Typed {
             self.percents = None;
             return Ok(());
         }
-        let percents = percents(flag, value)?;
+        let percents = parse_percents(flag, value)?;
         if percents.iter().all(|percent| percent.value() < 1.0) {
             let shown = value.to_string_lossy();
             self.warnings

@@ -32,18 +32,19 @@ pub enum UnreadableNumber {
 }
 
 /// Parses a count with a case-insensitive decimal unit: `k`, `M`, `G`, `T`, `P`.
-pub fn metric(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber> {
-    let (digits, multiplier) = taken_apart(text, dialect, &METRIC).ok_or(UnreadableNumber::NotNumber)?;
-    match scaled(digits, multiplier)? {
+pub fn parse_count(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber> {
+    let (digits, multiplier) = split_number_and_unit(text, dialect, &METRIC).ok_or(UnreadableNumber::NotNumber)?;
+    match scale_digits(digits, multiplier)? {
         (_, true) => Err(UnreadableNumber::NotWhole),
         (count, false) => u64::try_from(count).map_err(|_| UnreadableNumber::TooLarge),
     }
 }
 
 /// Parses a size in bytes with a case-insensitive decimal (`k`, `M`, `G`) or binary unit (`KiB`, `MiB`, `GiB`).
-pub fn size(text: &str) -> Result<u64, UnreadableNumber> {
-    let (digits, multiplier) = taken_apart(text, Dialect::Native, &SIZE).ok_or(UnreadableNumber::NotNumber)?;
-    match scaled(digits, multiplier)? {
+pub fn parse_size(text: &str) -> Result<u64, UnreadableNumber> {
+    let (digits, multiplier) =
+        split_number_and_unit(text, Dialect::Native, &SIZE).ok_or(UnreadableNumber::NotNumber)?;
+    match scale_digits(digits, multiplier)? {
         (_, true) => Err(UnreadableNumber::NotWhole),
         (size, false) => u64::try_from(size).map_err(|_| UnreadableNumber::TooLarge),
     }
@@ -51,10 +52,10 @@ pub fn size(text: &str) -> Result<u64, UnreadableNumber> {
 
 /// Parses a time, in seconds without a unit. Case-insensitive units: `s`, `m` (minutes), `h`, natively also `ms` and
 /// `us`.
-pub fn time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> {
+pub fn parse_time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> {
     let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
-    let (digits, multiplier) = taken_apart(text, dialect, units).ok_or(UnreadableNumber::NotTime)?;
-    match scaled(digits, multiplier)? {
+    let (digits, multiplier) = split_number_and_unit(text, dialect, units).ok_or(UnreadableNumber::NotTime)?;
+    match scale_digits(digits, multiplier)? {
         (0, true) => Err(UnreadableNumber::TooShort),
         (nanoseconds, _) => {
             u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| UnreadableNumber::TooLarge)
@@ -120,8 +121,8 @@ const TIME_NATIVE: [(&str, u64); 6] = [
 ];
 
 /// Splits a number into its digits and the multiplier of its unit.
-fn taken_apart<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Digits<'a>, u64)> {
-    let (digits, unit) = if dialect.is_compat() { compat(text)? } else { native(text)? };
+fn split_number_and_unit<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Digits<'a>, u64)> {
+    let (digits, unit) = if dialect.is_compat() { split_compat_number(text)? } else { split_native_number(text)? };
     let (_, multiplier) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
     Some((digits, *multiplier))
 }
@@ -134,7 +135,7 @@ struct Digits<'a> {
 }
 
 /// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit. All text after a further blank is ignored.
-fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
+fn split_compat_number(text: &str) -> Option<(Digits<'_>, &str)> {
     let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
     let text = text.trim_start_matches(blank);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -145,7 +146,7 @@ fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
 
 /// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing more. A minus sign is recognised
 /// only for the error.
-fn native(text: &str) -> Option<(Digits<'_>, &str)> {
+fn split_native_number(text: &str) -> Option<(Digits<'_>, &str)> {
     let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(rest) => split_digits(rest)?,
@@ -163,7 +164,7 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The number times the multiplier, rounded down. True if rounding lost something.
-fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), UnreadableNumber> {
+fn scale_digits(digits: Digits, multiplier: u64) -> Result<(u128, bool), UnreadableNumber> {
     if digits.negative {
         return Err(UnreadableNumber::Negative);
     }

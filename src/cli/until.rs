@@ -11,7 +11,7 @@ use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
 /// The stop terms without duplicates. Sets a duration if nothing else ends the run.
-pub(super) fn decide(
+pub(super) fn decide_stop_terms(
     typed: &mut Typed,
     staged: Option<Duration>,
     schedule: Option<&Schedule>,
@@ -37,7 +37,7 @@ pub(super) fn decide(
     if typed.requests.is_none() {
         typed.duration.get_or_insert(UNTIL_CAP);
     }
-    enough_responses(typed, schedule)?;
+    check_enough_responses(typed, schedule)?;
     let mut terms: Vec<StopTerm> = Vec::new();
     for term in std::mem::take(&mut typed.until) {
         let is_same = |known: &StopTerm| (known.metric, known.half_width) == (term.metric, term.half_width);
@@ -49,7 +49,7 @@ pub(super) fn decide(
 }
 
 /// Rejects a percentile that needs more responses than the run can have.
-fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
+fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
     let most = most_responses(typed, schedule);
     for term in &typed.until {
         let needed = BATCHES_MIN as u64 * term.completed_min();

@@ -11,7 +11,7 @@ use onrush_plan::list::ListOrder;
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 
-use super::command_line::quoted;
+use super::command_line::shell_quoted;
 use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
 use super::foreign;
@@ -24,16 +24,18 @@ use crate::requests::is_token;
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
 /// Parses a count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
-pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, PlanRefusal> {
-    match units::metric(&value.to_string_lossy(), dialect) {
+pub(super) fn parse_count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, PlanRefusal> {
+    match units::parse_count(&value.to_string_lossy(), dialect) {
         Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, AT_LEAST_ONE)),
         Err(UnreadableNumber::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
         Err(reason) => {
             let text = value.to_string_lossy();
-            let meant = several(flag, &text, |level| count(flag, OsStr::new(level), Dialect::Native, most).is_ok())
-                .or_else(|| foreign::meant(flag.id, &text).map(str::to_owned));
+            let meant = suggest_several(flag, &text, |level| {
+                parse_count(flag, OsStr::new(level), Dialect::Native, most).is_ok()
+            })
+            .or_else(|| foreign::foreign_value_hint(flag.id, &text).map(str::to_owned));
             if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
                 return Err(wrong(flag, value, meant));
             }
@@ -45,16 +47,16 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
 
 /// Suggestion for several numbers instead of one: a sweep if each number `is_value` of the option, or thousands without
 /// commas.
-pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
+pub(super) fn suggest_several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let option = match flag.id {
         Id::Connections | Id::Threads | Id::Rate => flag.spelling.short.map(|letter| format!("-{letter}")),
         Id::Streams => Some("--http2 --streams".to_owned()),
         _ => None,
     };
     let sweep = option
-        .zip(list(flag, text, is_value))
-        .map(|(option, list)| format!("onrush sweep {option} {} URL", quoted(&list)));
-    match (ungrouped(text), sweep) {
+        .zip(sweep_list(flag, text, is_value))
+        .map(|(option, list)| format!("onrush sweep {option} {} URL", shell_quoted(&list)));
+    match (without_group_commas(text), sweep) {
         (Some(number), Some(sweep)) => Some(format!("not a number; write {number}, or for a list {sweep}")),
         (Some(number), None) => Some(format!("not a number; write {number}")),
         (None, Some(sweep)) => Some(format!("not a number; write one of them, or measure each with {sweep}")),
@@ -63,7 +65,7 @@ pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) 
 }
 
 /// A number such as `1,500`, without the commas between groups of three digits.
-fn ungrouped(text: &str) -> Option<String> {
+fn without_group_commas(text: &str) -> Option<String> {
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let (first, rest) = text.split_once(',')?;
     let begins = (1..=3).contains(&first.len()) && is_digits(first) && !first.starts_with('0');
@@ -72,20 +74,20 @@ fn ungrouped(text: &str) -> Option<String> {
 }
 
 /// The list for a sweep instead of this text, if possible.
-fn list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
-    let list = levels::range(text).unwrap_or_else(|| text.to_owned());
-    let levels = levels::levels(flag.spelling.long, &list).ok()??;
+fn sweep_list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
+    let list = levels::suggest_range(text).unwrap_or_else(|| text.to_owned());
+    let levels = levels::parse_levels(flag.spelling.long, &list).ok()??;
     let are_different = levels.iter().collect::<BTreeSet<_>>().len() == levels.len();
     (are_different && levels.iter().all(|level| is_value(level))).then_some(list)
 }
 
 /// Parses a buffer size in bytes.
-pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, PlanRefusal> {
-    Ok(count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
+pub(super) fn parse_buffer(flag: &Flag, value: &OsStr) -> Result<u32, PlanRefusal> {
+    Ok(parse_count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
 }
 
 /// Parses the name of a congestion control. Its presence in the kernel is checked before the run.
-pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
+pub(super) fn parse_congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
     name.map(str::to_owned)
@@ -93,9 +95,14 @@ pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefus
 }
 
 /// Parses a time of at most [`TIME_MAX`]. The meaning of zero is decided later.
-pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, PlanRefusal> {
-    let most =
-        || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
+pub(super) fn parse_time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, PlanRefusal> {
+    let most = || {
+        wrong(
+            flag,
+            value,
+            format_args!("at most {}h, which is {} days", whole_hours(TIME_MAX), whole_hours(TIME_MAX) / 24),
+        )
+    };
     let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
     let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
     if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
@@ -106,14 +113,14 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
             "not a time; onrush's option for the -d of curl, hey and oha is --body",
         ));
     }
-    match units::time(&value.to_string_lossy(), dialect) {
+    match units::parse_time(&value.to_string_lossy(), dialect) {
         Err(UnreadableNumber::TooLarge) => Err(most()),
         Ok(time) if time > TIME_MAX => Err(most()),
         Ok(time) => Ok(time),
         Err(reason) => {
             let text = value.to_string_lossy();
             let may_say = !dialect.is_compat() || foreign::is_distribution(flag.id, &text);
-            if let Some(meant) = foreign::meant(flag.id, &text).filter(|_| may_say) {
+            if let Some(meant) = foreign::foreign_value_hint(flag.id, &text).filter(|_| may_say) {
                 return Err(wrong(flag, value, meant));
             }
             let meant = units::seconds_meant(&text);
@@ -123,28 +130,28 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
     }
 }
 
-fn hours(time: Duration) -> u64 {
+fn whole_hours(time: Duration) -> u64 {
     time.as_secs() / 3600
 }
 
 /// Parses the file of a script. Rejects k6 stages, which use the same letter `-s`.
-pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, PlanRefusal> {
-    let meant = foreign::meant(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
+pub(super) fn parse_script_path(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, PlanRefusal> {
+    let meant = foreign::foreign_value_hint(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
     match meant {
         Some(meant) => Err(wrong(flag, &value, meant)),
         None => Ok(PathBuf::from(value)),
     }
 }
 
-pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
+pub(super) fn parse_seed(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let number = value.to_str().and_then(|text| text.parse().ok());
     number.ok_or_else(|| wrong(flag, value, format_args!("not a number from 0 to {}", u64::MAX)))
 }
 
-pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
+pub(super) fn parse_method(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let token = value.to_str().filter(|text| is_token(text));
     token.map(str::to_owned).ok_or_else(|| {
-        let meant = foreign::meant(flag.id, &value.to_string_lossy());
+        let meant = foreign::foreign_value_hint(flag.id, &value.to_string_lossy());
         // ab's proxy may have a user.
         let value = OsString::from(secrets::misspelt_url(&value.to_string_lossy()));
         wrong(flag, &value, meant.unwrap_or("not the name of a method; try PUT"))
@@ -152,7 +159,7 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> 
 }
 
 /// Parses a user and a password. Without a colon the password is empty.
-pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
+pub(super) fn parse_user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     // The value must not be shown: it may contain a password.
     let bad = || wrong(flag, OsStr::new("…"), "no user before the colon; try 'user:password'");
     let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
@@ -160,7 +167,7 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
 }
 
 /// Parses a label and its value. The label must be new, and must not be a column of the tables.
-pub(super) fn label(
+pub(super) fn parse_label(
     flag: &Flag,
     value: &OsStr,
     known: &BTreeMap<String, String>,
@@ -180,7 +187,7 @@ pub(super) fn label(
     Ok((key.to_owned(), level.to_owned()))
 }
 
-pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, PlanRefusal> {
+pub(super) fn parse_spin(flag: &Flag, value: &OsStr) -> Result<Spin, PlanRefusal> {
     match value.to_str() {
         Some("auto") => Ok(Spin::Auto),
         Some("on") => Ok(Spin::On),
@@ -189,7 +196,7 @@ pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, PlanRefusal> {
     }
 }
 
-pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, PlanRefusal> {
+pub(super) fn parse_percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let mut percents: Vec<Percent> = text
         .split(',')
@@ -200,18 +207,18 @@ pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, PlanR
     Ok(percents)
 }
 
-pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, PlanRefusal> {
+pub(super) fn parse_gate(flag: &Flag, value: &OsStr) -> Result<Condition, PlanRefusal> {
     let text = value.to_string_lossy();
     let purpose = if flag.id == Id::FindMax { Purpose::Objective } else { Purpose::Gate };
-    condition::condition(&text, purpose).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
+    condition::parse_condition(&text, purpose).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
-pub(super) fn stop_terms(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, PlanRefusal> {
+pub(super) fn parse_until(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, PlanRefusal> {
     let text = value.to_string_lossy();
-    condition::stop_terms(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
+    condition::parse_stop_terms(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
-pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, PlanRefusal> {
+pub(super) fn parse_breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, PlanRefusal> {
     match value.to_str() {
         Some("") => Ok(Breakout::WrkCmm),
         Some("all") => Ok(Breakout::All),
@@ -220,7 +227,7 @@ pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, PlanRefus
 }
 
 /// True if the notes are switched on.
-pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
+pub(super) fn parse_notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("" | "on") => Ok(true),
         Some("off") => Ok(false),
@@ -228,7 +235,7 @@ pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     }
 }
 
-pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, PlanRefusal> {
+pub(super) fn parse_format(flag: &Flag, value: &OsStr) -> Result<Format, PlanRefusal> {
     match value.to_str() {
         Some("wrk") => Ok(Format::Text),
         Some("json") => Ok(Format::Json),
@@ -240,7 +247,7 @@ pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, PlanRefusal> 
     }
 }
 
-pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, PlanRefusal> {
+pub(super) fn parse_io(flag: &Flag, value: &OsStr) -> Result<Io, PlanRefusal> {
     match value.to_str() {
         Some("auto") => Ok(Io::Auto),
         Some("epoll") => Ok(Io::Epoll),
@@ -250,7 +257,7 @@ pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, PlanRefusal> {
     }
 }
 
-pub(super) fn order(flag: &Flag, value: &OsStr) -> Result<ListOrder, PlanRefusal> {
+pub(super) fn parse_order(flag: &Flag, value: &OsStr) -> Result<ListOrder, PlanRefusal> {
     let named = ListOrder::ALL.into_iter().find(|order| value == order.name());
     named.ok_or_else(|| wrong(flag, value, "unknown; write seq, shuffle or weighted"))
 }
@@ -268,7 +275,7 @@ mod tests {
             ("p99=a", "onrush table already has a column \"p99\"; choose another name"),
             ("a=2", "\"a\" already has a value; a run has one value per label"),
         ] {
-            let Err(PlanRefusal::Misused(line)) = label(by_id(Id::Label), OsStr::new(text), &known) else {
+            let Err(PlanRefusal::Misused(line)) = parse_label(by_id(Id::Label), OsStr::new(text), &known) else {
                 panic!("{text}")
             };
             assert_eq!(line, format!("--label {text:?}: {reason}"));
@@ -277,7 +284,7 @@ mod tests {
 
     #[test]
     fn label_names_are_trimmed() {
-        let read = |text: &str| label(by_id(Id::Label), OsStr::new(text), &BTreeMap::new());
+        let read = |text: &str| parse_label(by_id(Id::Label), OsStr::new(text), &BTreeMap::new());
         assert_eq!(read("my server= a=b ").unwrap(), ("my server".to_owned(), " a=b ".to_owned()));
         for text in [" a=x", "a =x", " =x", "\ta=x"] {
             let Err(PlanRefusal::Misused(line)) = read(text) else { panic!("{text:?}") };

@@ -13,7 +13,7 @@ pub const COMMAND: Command = Command {
     name: COMPARE.name,
     about: "tell whether two results differ",
     help: || COMPARE.help(),
-    options: || COMPARE.described(),
+    options: || COMPARE.described_options(),
     word: CompletionWord::File,
     parse: |args| Ok(parse(args)?.map(|compare| CommandWork::new(move || run(&compare)))),
 };

@@ -14,7 +14,7 @@ use crate::cli::arguments::{HELP, Setter, help, path, switch, text};
 use crate::cli::described::Described;
 use crate::cli::flags::{self, Id};
 use crate::cli::front::{Front, Item, Misuse};
-use crate::cli::units::size;
+use crate::cli::units::parse_size;
 use crate::cli::{Command, CommandWork, CompletionWord, hints};
 use crate::program::{print, say};
 
@@ -73,7 +73,7 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     })
     .help("processors that each machine requests (-t)"),
     text("--memory SIZE", |typed: &mut TypedKubernetes, text| {
-        let bytes = size(text).map_err(|_| "write a size such as 512Mi or 2Gi".to_owned())?;
+        let bytes = parse_size(text).map_err(|_| "write a size such as 512Mi or 2Gi".to_owned())?;
         if bytes < MEMORY_MIN {
             return Err("a machine needs at least 16Mi".to_owned());
         }
@@ -97,7 +97,7 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     })
     .help("do not send this file along: the image has it under\nthe same absolute path; may be repeated"),
     text("--log-max SIZE", |typed: &mut TypedKubernetes, text| {
-        typed.log_max = Some(size(text).map_err(|_| "write a size such as 8M, or 0".to_owned())?);
+        typed.log_max = Some(parse_size(text).map_err(|_| "write a size such as 8M, or 0".to_owned())?);
         Ok(())
     })
     .help("the most that compressed results may add to the log\n(8M); larger ones wait ten minutes to be fetched"),
@@ -240,7 +240,8 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
 /// Parses options and words. The run's own stay unparsed.
 fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
     let mut typed = TypedKubernetes::default();
-    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
+    let mut front =
+        Front::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
     loop {
         match front.next() {
             Ok(None) => return Ok(Some(typed)),
@@ -275,11 +276,11 @@ fn utf8(word: OsString) -> Result<String, String> {
 fn hint(misuse: &Misuse) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
-        if let Some(near) = hints::nearest(name, own().map(|option| option.described.spelling.long)) {
-            return hints::unknown_option(&format!("--{name}"), Some(near), "");
+        if let Some(near) = hints::nearest_name(name, own().map(|option| option.described.spelling.long)) {
+            return hints::unknown_option_hint(&format!("--{name}"), Some(near), "");
         }
     }
-    hints::hint(misuse)
+    hints::misuse_hint(misuse)
 }
 
 /// Packs a run. The returned work writes its objects.

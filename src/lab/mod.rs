@@ -30,7 +30,7 @@ pub const LAB: Command = Command {
     name: "lab",
     about: "run an experiment",
     help: || LAB_ARGUMENTS.help(),
-    options: || LAB_ARGUMENTS.described(),
+    options: || LAB_ARGUMENTS.described_options(),
     word: CompletionWord::File,
     parse: |args| Ok(draft::parse(args)?.map(carried_out)),
 };

@@ -23,7 +23,7 @@ pub const COMMAND: Command = Command {
     name: MERGE.name,
     about: "merge saved results into one",
     help: || MERGE.help(),
-    options: || MERGE.described(),
+    options: || MERGE.described_options(),
     word: CompletionWord::File,
     parse: |args| Ok(parse(args)?.map(|merge| CommandWork::new(move || run(&merge)))),
 };

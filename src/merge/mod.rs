@@ -59,7 +59,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     if let Some((name, other)) = record::counted_twice(&named) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
-    let mut sum = judge::judge_sum(&named, cli::saved_gate)?;
+    let mut sum = judge::judge_sum(&named, cli::parse_saved_gate)?;
     for other in &named[1..] {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
         if !merge.force {

@@ -65,7 +65,7 @@ impl Draft {
             return Err(PlanRefusal::Misused(line));
         }
         let first = match over {
-            SearchVariable::Rate => typed.pace.take_first().map(|rate| rate.per_minute()),
+            SearchVariable::Rate => typed.pace.take_first_rate().map(|rate| rate.per_minute()),
             SearchVariable::Connections => Some(typed.connections.unwrap_or(CONNECTIONS)),
             SearchVariable::Threads => Some(typed.threads.unwrap_or(1)),
         };
@@ -96,7 +96,7 @@ impl Draft {
 /// Refuses options that conflict with a search.
 fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal> {
     let is_other = |kind: OutputKind| kind != OutputKind::Json;
-    let (sampling, log) = (typed.sampling.option(), typed.log.option());
+    let (sampling, log) = (typed.sampling.typed_option(), typed.log.typed_option());
     let reasons = [
         (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
         (typed.once, "--once", "a search sends many requests"),

@@ -13,7 +13,7 @@ pub const COMMAND: Command = Command {
     name: SERVE.name,
     about: "run the embedded target",
     help,
-    options: || SERVE.described(),
+    options: || SERVE.described_options(),
     word: CompletionWord::Text,
     parse: |args| {
         Ok(parse_arguments(args)?.map(|asked| {
@@ -51,7 +51,7 @@ Usage: onrush serve [options]",
 
 /// The text of `onrush serve --help`.
 pub fn help() -> String {
-    arguments::help((SERVE.help.0, &describe_paths()), SERVE.described())
+    arguments::help((SERVE.help.0, &describe_paths()), SERVE.described_options())
 }
 
 /// Parses the arguments of `serve`; `None` if help was requested. Errors name the fault.

@@ -13,7 +13,7 @@ pub const COMMAND: Command = Command {
     name: TABLE.name,
     about: "make tables of saved results",
     help: || TABLE.help(),
-    options: || TABLE.described(),
+    options: || TABLE.described_options(),
     word: CompletionWord::File,
     parse: |args| Ok(parse(args)?.map(|table| CommandWork::new(move || print_tables(&table)))),
 };

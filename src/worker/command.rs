@@ -8,7 +8,7 @@ use onrush_plan::Dialect;
 
 use super::{WorkerOptions, join_run};
 use crate::cli::arguments::{Subcommand, path, switch, text};
-use crate::cli::units::time;
+use crate::cli::units::parse_time;
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::with_stack;
 
@@ -17,7 +17,7 @@ pub const COMMAND: Command = Command {
     name: WORKER.name,
     about: "take part in a run on several machines",
     help: || WORKER.help(),
-    options: || WORKER.described(),
+    options: || WORKER.described_options(),
     word: CompletionWord::Text,
     parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || join_run(&asked))))),
 };
@@ -63,7 +63,7 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
         })
         .help("name of this machine in the result (the host name)"),
         text("--join-timeout T", |asked: &mut WorkerOptions, text| {
-            asked.join = time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
+            asked.join = parse_time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
             Ok(())
         })
         .help("time limit for FILE and the coordinator (5m)"),

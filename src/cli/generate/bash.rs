@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{CompletionWord, Described, KnownProgram};
 
-pub(super) fn script(program: &KnownProgram) -> String {
+pub(super) fn completion_script(program: &KnownProgram) -> String {
     let mut text = String::from(
         "# Completions of onrush for bash, written by onrush --generate complete-bash.\n\n\
          _onrush_words() { COMPREPLY=($(compgen -W \"$2\" -- \"$1\")); }\n\
@@ -30,10 +30,10 @@ pub(super) fn script(program: &KnownProgram) -> String {
     let (mut values, mut second): (BTreeMap<String, Vec<String>>, Vec<String>) = Default::default();
     for name in &all {
         for option in options(name) {
-            let mut words = option.words().filter(|_| option.spelling.takes_value());
+            let mut words = option.value_kinds().filter(|_| option.spelling.takes_value());
             let spellings = spellings(option).map(|spelling| format!("{name}:{spelling}"));
             if let Some(kind) = words.next() {
-                values.entry(action(kind)).or_default().extend(spellings.clone());
+                values.entry(completion_action(kind)).or_default().extend(spellings.clone());
             }
             if words.next() == Some(CompletionWord::Folder) {
                 second.extend(spellings);
@@ -87,7 +87,7 @@ pub(super) fn script(program: &KnownProgram) -> String {
 }
 
 /// Bash code to complete a value.
-fn action(kind: CompletionWord) -> String {
+fn completion_action(kind: CompletionWord) -> String {
     match kind {
         CompletionWord::File => "_onrush_paths \"$3\" -f".to_owned(),
         CompletionWord::Folder => "_onrush_paths \"$3\" -d".to_owned(),

@@ -1,49 +1,50 @@
 //! Completions for fish.
 
-use super::{CompletionWord, Described, KnownProgram, in_short};
+use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
 
-pub(super) fn script(program: &KnownProgram) -> String {
+pub(super) fn completion_script(program: &KnownProgram) -> String {
     let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
     let names = names.join(" ");
     let mut text = String::from(
         "# Completions of onrush for fish, written by onrush --generate complete-fish.\n\ncomplete -c onrush -f\n",
     );
     for command in &program.commands {
-        let about = quoted(command.about);
+        let about = quote_text(command.about);
         text += &format!("complete -c onrush -n __fish_is_first_token -a {} -d {about}\n", command.name);
     }
-    let of_run = format!("-c onrush -n {}", quoted(&format!("not __fish_seen_subcommand_from {names}")));
-    text += &entries(&of_run, &mut program.options());
+    let of_run = format!("-c onrush -n {}", quote_text(&format!("not __fish_seen_subcommand_from {names}")));
+    text += &format_completions(&of_run, &mut program.options());
     for command in &program.commands {
-        let of_command = format!("-c onrush -n {}", quoted(&format!("__fish_seen_subcommand_from {}", command.name)));
-        text += &entries(&of_command, &mut program.options_of(command));
+        let of_command =
+            format!("-c onrush -n {}", quote_text(&format!("__fish_seen_subcommand_from {}", command.name)));
+        text += &format_completions(&of_command, &mut program.options_of(command));
         if command.word == CompletionWord::File {
             text += &format!("complete {of_command} -F\n");
         }
     }
     for name in ["wrk", "wrk-cmm", "wrk2"] {
         text += &format!("complete -c {name} -f\n");
-        text += &entries(&format!("-c {name}"), &mut program.wrk.iter());
+        text += &format_completions(&format!("-c {name}"), &mut program.wrk.iter());
     }
     text
 }
 
-fn entries(of: &str, options: &mut dyn Iterator<Item = &Described>) -> String {
+fn format_completions(of: &str, options: &mut dyn Iterator<Item = &Described>) -> String {
     let entry = |option: &Described| {
         let short = option.spelling.short.map(|letter| format!(" -s {letter}")).unwrap_or_default();
-        let value = match option.words().next().filter(|_| option.spelling.takes_value()) {
+        let value = match option.value_kinds().next().filter(|_| option.spelling.takes_value()) {
             None => String::new(),
             Some(CompletionWord::File) => " -r -F".to_owned(),
             Some(CompletionWord::Folder) => " -x -a '(__fish_complete_directories)'".to_owned(),
-            Some(CompletionWord::Choice(choices)) => format!(" -x -a {}", quoted(&choices.join(" "))),
+            Some(CompletionWord::Choice(choices)) => format!(" -x -a {}", quote_text(&choices.join(" "))),
             Some(CompletionWord::Text | CompletionWord::Url) => " -x".to_owned(),
         };
-        let help = quoted(&in_short(option.help));
+        let help = quote_text(&help_on_one_line(option.help));
         format!("complete {of}{short} -l {}{value} -d {help}\n", option.spelling.long)
     };
     options.map(entry).collect()
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

@@ -3,44 +3,44 @@
 use std::time::UNIX_EPOCH;
 
 use super::super::help;
-use super::{CompletionWord, Described, KnownProgram, in_short};
+use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
 
-pub(super) fn page(program: &KnownProgram) -> String {
+pub(super) fn manual_page(program: &KnownProgram) -> String {
     let mut text = format!(
         ".\\\" Written by onrush --generate man.\n.TH ONRUSH 1 \"{}\" \"onrush {}\" \"User Commands\"\n",
-        date(),
+        page_date(),
         env!("CARGO_PKG_VERSION")
     );
     text += ".SH NAME\nonrush \\- HTTP load generator with the command line, report and scripts of wrk\n";
     text += ".SH SYNOPSIS\n.B onrush\n.RI [ options ]\n.I URL\n";
     for command in &program.commands {
-        text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escaped(command.name));
+        text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escape_roff(command.name));
         text += if command.word == CompletionWord::Text { "" } else { ".I ARGUMENT\n\\&...\n" };
     }
     text += ".SH DESCRIPTION\n\
              onrush puts load on an HTTP server and reports how many requests it answered, and how quickly.\n\
              It holds a rate if asked to, says what limited the run, and writes its results to files.\n\
              Called as\n.BR wrk ,\n.B wrk-cmm\nor\n.B wrk2\n(through a link), it behaves like that tool.\n";
-    text += &paragraphs(help::NOTATION);
+    text += &format_paragraphs(help::NOTATION);
     for (title, options) in &program.sections {
-        text += &format!(".SH {}\n", quoted(&format!("OPTIONS: {}", title.to_uppercase())));
+        text += &format!(".SH {}\n", quote_argument(&format!("OPTIONS: {}", title.to_uppercase())));
         text += &entries(options);
     }
     text += ".SH COMMANDS\n";
     for command in &program.commands {
-        text += &format!(".SS {}\n", quoted(&format!("onrush {}: {}", command.name, command.about)));
-        let (above, below) = around(&command.help);
-        text += &first(&paragraphs(&above));
+        text += &format!(".SS {}\n", quote_argument(&format!("onrush {}: {}", command.name, command.about)));
+        let (above, below) = split_help(&command.help);
+        text += &format_first_paragraph(&format_paragraphs(&above));
         text += &entries(&command.options);
-        text += &paragraphs(&below);
+        text += &format_paragraphs(&below);
     }
     text += ".SH EXIT STATUS\n";
-    text += &first(&preformatted(help::EXIT_CODES));
+    text += &format_first_paragraph(&format_verbatim(help::EXIT_CODES));
     text += ".SH EXAMPLES\n";
-    text += &first(&preformatted(help::EXAMPLES));
+    text += &format_first_paragraph(&format_verbatim(help::EXAMPLES));
     text += ".SH MESSAGES\nSome messages end with a place in the documentation. What is there, in short:\n";
     for (place, answer) in MESSAGES {
-        text += &format!(".TP\n.I {}\n{}\n", escaped(place), sentence(answer));
+        text += &format!(".TP\n.I {}\n{}\n", escape_roff(place), format_text_line(answer));
     }
     text += ".SH DOCUMENTATION\n\
              The pages are in\n\
@@ -51,7 +51,7 @@ pub(super) fn page(program: &KnownProgram) -> String {
              .IR \\(ti/.cargo/registry/src .\n\
              .TP\n.I README.md\nwhat onrush is, and a tour of a minute\n";
     for (page, about) in PAGES {
-        text += &format!(".TP\n.I docs/{}\n{}\n", escaped(page), escaped(about));
+        text += &format!(".TP\n.I docs/{}\n{}\n", escape_roff(page), escape_roff(about));
     }
     text += ".SH SEE ALSO\n.BR wrk (1),\n.BR curl (1),\n.BR ss (8)\n";
     text
@@ -123,7 +123,7 @@ pub(super) const PAGES: [(&str, &str); 34] = [
 ];
 
 /// The date of the page: `SOURCE_DATE_EPOCH` when packaging, else today.
-fn date() -> String {
+fn page_date() -> String {
     let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as i64);
     let moment = time::OffsetDateTime::from_unix_timestamp(epoch.unwrap_or_else(now)).ok();
@@ -132,23 +132,25 @@ fn date() -> String {
 
 /// Options, each with its help.
 fn entries(options: &[Described]) -> String {
-    let entry = |option: &Described| format!(".TP\n{}\n{}\n", spelling(option), sentence(&in_short(option.help)));
+    let entry = |option: &Described| {
+        format!(".TP\n{}\n{}\n", format_spelling(option), format_text_line(&help_on_one_line(option.help)))
+    };
     options.iter().map(entry).collect()
 }
 
 /// The spelling of an option, with names in bold and values in italics.
-fn spelling(option: &Described) -> String {
-    let bold = |text: &str| format!("\\fB{}\\fR", escaped(text));
+fn format_spelling(option: &Described) -> String {
+    let bold = |text: &str| format!("\\fB{}\\fR", escape_roff(text));
     let short = option.spelling.short.map(|letter| bold(&format!("-{letter}")) + ", ").unwrap_or_default();
     let value = option.spelling.value.map_or(String::new(), |value| {
         let gap = if value.starts_with('[') { "" } else { " " };
-        format!("{gap}\\fI{}\\fR", escaped(value))
+        format!("{gap}\\fI{}\\fR", escape_roff(value))
     });
     format!("{short}{}{value}", bold(&format!("--{}", option.spelling.long)))
 }
 
 /// The help of a command, before and after its options.
-fn around(help: &str) -> (String, String) {
+fn split_help(help: &str) -> (String, String) {
     let is_option = |paragraph: &&str| paragraph.trim_start().starts_with('-') && paragraph.starts_with("  ");
     let mut parts = help.trim_end().split("\n\n");
     let above: Vec<&str> = parts.by_ref().take_while(|paragraph| !is_option(paragraph)).collect();
@@ -156,37 +158,41 @@ fn around(help: &str) -> (String, String) {
 }
 
 /// Formats paragraphs. Indented ones and those starting with a command's usage keep their lines.
-fn paragraphs(text: &str) -> String {
+fn format_paragraphs(text: &str) -> String {
     let one = |paragraph: &str| {
         let keeps_lines = paragraph.lines().any(|line| line.starts_with(' ')) || paragraph.starts_with("Usage: ");
-        if keeps_lines { preformatted(paragraph) } else { format!(".PP\n{}\n", sentence(&in_short(paragraph))) }
+        if keeps_lines {
+            format_verbatim(paragraph)
+        } else {
+            format!(".PP\n{}\n", format_text_line(&help_on_one_line(paragraph)))
+        }
     };
     text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(one).collect()
 }
 
 /// A paragraph after a heading, which already starts a paragraph.
-fn first(paragraph: &str) -> String {
+fn format_first_paragraph(paragraph: &str) -> String {
     paragraph.strip_prefix(".PP\n").unwrap_or(paragraph).to_owned()
 }
 
 /// Formats lines without filling them.
-fn preformatted(text: &str) -> String {
-    let lines: String = text.trim_matches('\n').lines().map(|line| sentence(line) + "\n").collect();
+fn format_verbatim(text: &str) -> String {
+    let lines: String = text.trim_matches('\n').lines().map(|line| format_text_line(line) + "\n").collect();
     format!(".PP\n.nf\n{lines}.fi\n")
 }
 
 /// A line of text. A leading dot or quotation mark is escaped, because it would start a command.
-fn sentence(text: &str) -> String {
-    let text = escaped(text);
+fn format_text_line(text: &str) -> String {
+    let text = escape_roff(text);
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
 /// Quotes an argument of a macro.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text).replace('"', "\\(dq"))
+fn quote_argument(text: &str) -> String {
+    format!("\"{}\"", escape_roff(text).replace('"', "\\(dq"))
 }
 
-fn escaped(text: &str) -> String {
+fn escape_roff(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

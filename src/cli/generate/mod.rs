@@ -19,10 +19,10 @@ const OPTION: &str = "--generate";
 
 /// Generated texts and their generators.
 const ALL: [(&str, Generate); 4] = [
-    ("man", man::page),
-    ("complete-bash", bash::script),
-    ("complete-zsh", zsh::script),
-    ("complete-fish", fish::script),
+    ("man", man::manual_page),
+    ("complete-bash", bash::completion_script),
+    ("complete-zsh", zsh::completion_script),
+    ("complete-fish", fish::completion_script),
 ];
 
 /// Generates one text.
@@ -95,7 +95,7 @@ fn is_of_series(option: &Described) -> bool {
 /// # Errors
 ///
 /// One line with the texts that can be generated.
-pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
+pub(super) fn generate_if_requested(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
     let first = args.first()?.to_str()?;
     let what = match first.strip_prefix(OPTION)?.strip_prefix('=') {
         Some(what) => what,
@@ -111,7 +111,7 @@ pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<Str
 }
 
 /// A help text on one line.
-fn in_short(help: &str) -> String {
+fn help_on_one_line(help: &str) -> String {
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

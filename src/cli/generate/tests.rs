@@ -6,7 +6,7 @@ use std::process::Command as Process;
 use super::*;
 use crate::cli::{Invocation, parse};
 
-fn generated(what: &str) -> String {
+fn generate_text(what: &str) -> String {
     let args = ["onrush", OPTION, what].map(OsString::from);
     match parse(args, &crate::COMMANDS) {
         Invocation::Print { stdout, stderr, exit: 0 } if stderr.is_empty() => stdout,
@@ -31,7 +31,7 @@ fn unknown_generate_values_are_rejected() {
 #[test]
 fn every_option_is_in_manual_and_completions() {
     let program = KnownProgram::from_commands(&crate::COMMANDS);
-    let [man, bash, zsh, fish] = ALL.map(|(what, _)| generated(what));
+    let [man, bash, zsh, fish] = ALL.map(|(what, _)| generate_text(what));
     let of_commands = program.commands.iter().flat_map(|command| &command.options);
     for option in program.options().chain(of_commands) {
         let long = option.spelling.long;
@@ -104,7 +104,7 @@ fn completions_of_multi_run_commands_are_accepted() {
 
 #[test]
 fn bash_completes_with_the_generated_script() {
-    let script = generated("complete-bash");
+    let script = generate_text("complete-bash");
     for (line, word, expected) in [
         ("onrush --io", "u", "uring"),
         ("onrush", "ser", "serve"),

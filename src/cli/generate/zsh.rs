@@ -1,19 +1,19 @@
 //! Completions for zsh.
 
-use super::{CompletionWord, Described, KnownProgram, in_short};
+use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
 
-pub(super) fn script(program: &KnownProgram) -> String {
+pub(super) fn completion_script(program: &KnownProgram) -> String {
     let mut text = String::from(
         "#compdef onrush wrk wrk-cmm wrk2\n# Completions of onrush for zsh, written by onrush --generate complete-zsh.\n\n",
     );
-    text += &function("run", &mut program.options(), CompletionWord::Url);
-    text += &function("wrk", &mut program.wrk.iter(), CompletionWord::Url);
+    text += &completion_function("run", &mut program.options(), CompletionWord::Url);
+    text += &completion_function("wrk", &mut program.wrk.iter(), CompletionWord::Url);
     for command in &program.commands {
-        text += &function(command.name, &mut program.options_of(command), command.word);
+        text += &completion_function(command.name, &mut program.options_of(command), command.word);
     }
     text += "_onrush() {\n  local -a commands\n  commands=(\n";
     for command in &program.commands {
-        text += &format!("    {}\n", quoted(&format!("{}:{}", command.name, command.about)));
+        text += &format!("    {}\n", quote_text(&format!("{}:{}", command.name, command.about)));
     }
     text += "  )\n  case $service in\n    wrk*) _onrush_wrk; return ;;\n  esac\n  \
              if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    \
@@ -25,8 +25,8 @@ pub(super) fn script(program: &KnownProgram) -> String {
 }
 
 /// The function that completes these options.
-fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: CompletionWord) -> String {
-    let specs: String = options.map(|option| format!("    {}\n", spec(option))).collect();
+fn completion_function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: CompletionWord) -> String {
+    let specs: String = options.map(|option| format!("    {}\n", argument_spec(option))).collect();
     let word = match word {
         CompletionWord::File | CompletionWord::Folder => "    '*:file:_files'\n",
         CompletionWord::Url => "    '*:URL:_urls'\n",
@@ -38,19 +38,19 @@ fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: Com
 }
 
 /// An option in the form of `_arguments`; every option may be repeated.
-fn spec(option: &Described) -> String {
-    let help = in_short(option.help).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+fn argument_spec(option: &Described) -> String {
+    let help = help_on_one_line(option.help).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
     let long = option.spelling.long;
     let value = option.spelling.value.unwrap_or_default();
     let names: Vec<&str> = value.split_whitespace().collect();
     let words: String = option
-        .words()
+        .value_kinds()
         .zip(names)
-        .map(|(kind, name)| format!(":{}:{}", name.replace(':', "\\:"), action(kind)))
+        .map(|(kind, name)| format!(":{}:{}", name.replace(':', "\\:"), completion_action(kind)))
         .collect();
     if option.spelling.may_take_value() {
-        let choices = option.words().next().map(action).unwrap_or_default();
-        return quoted(&format!("*--{long}=-[{help}]::value:{choices}"));
+        let choices = option.value_kinds().next().map(completion_action).unwrap_or_default();
+        return quote_text(&format!("*--{long}=-[{help}]::value:{choices}"));
     }
     let (short, long) = match option.spelling.takes_value() {
         true => (option.spelling.short.map(|letter| format!("-{letter}+")), format!("--{long}=")),
@@ -60,10 +60,10 @@ fn spec(option: &Described) -> String {
         Some(short) => format!("'*'{{{short},{long}}}"),
         None => format!("'*{long}'"),
     };
-    names + &quoted(&format!("[{help}]{words}"))
+    names + &quote_text(&format!("[{help}]{words}"))
 }
 
-fn action(kind: CompletionWord) -> String {
+fn completion_action(kind: CompletionWord) -> String {
     match kind {
         CompletionWord::File => "_files".to_owned(),
         CompletionWord::Folder => "_directories".to_owned(),
@@ -73,6 +73,6 @@ fn action(kind: CompletionWord) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

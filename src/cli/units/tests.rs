@@ -6,7 +6,7 @@ const WRK: Dialect = Dialect::Wrk;
 const NATIVE: Dialect = Dialect::Native;
 
 fn seconds(text: &str, dialect: Dialect) -> Result<f64, UnreadableNumber> {
-    time(text, dialect).map(|time| time.as_secs_f64())
+    parse_time(text, dialect).map(|time| time.as_secs_f64())
 }
 
 #[test]
@@ -28,25 +28,25 @@ fn wrks_counts_are_accepted_in_compat() {
         ("18446744073709551615", u64::MAX),
     ];
     for (text, expected) in table {
-        assert_eq!(metric(text, WRK), Ok(*expected), "{text}");
+        assert_eq!(parse_count(text, WRK), Ok(*expected), "{text}");
     }
 }
 
 #[test]
 fn compat_refuses_counts_like_wrk() {
     for text in ["0.5k", "1.", "1kb", "1ki", "1e3", "0x10", "k", "10s", "", "kk", "+", "+ 5", "5 x", "1é", "٣"] {
-        assert_eq!(metric(text, WRK), Err(UnreadableNumber::NotNumber), "{text}");
+        assert_eq!(parse_count(text, WRK), Err(UnreadableNumber::NotNumber), "{text}");
     }
 }
 
 #[test]
 fn compat_refuses_values_wrapping_in_wrk() {
-    assert_eq!(metric("-1", WRK), Err(UnreadableNumber::Negative));
-    assert_eq!(metric("-0", WRK), Err(UnreadableNumber::Negative));
-    assert_eq!(metric("18446744073709551616", WRK), Err(UnreadableNumber::TooLarge));
-    assert_eq!(metric("18447P", WRK), Err(UnreadableNumber::TooLarge));
-    assert_eq!(time("-5", WRK), Err(UnreadableNumber::Negative));
-    assert_eq!(time("18446744074", WRK), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_count("-1", WRK), Err(UnreadableNumber::Negative));
+    assert_eq!(parse_count("-0", WRK), Err(UnreadableNumber::Negative));
+    assert_eq!(parse_count("18446744073709551616", WRK), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_count("18447P", WRK), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_time("-5", WRK), Err(UnreadableNumber::Negative));
+    assert_eq!(parse_time("18446744074", WRK), Err(UnreadableNumber::TooLarge));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn wrks_times_are_accepted_in_compat() {
 #[test]
 fn compat_refuses_times_like_wrk() {
     for text in ["1.5s", "1ms", "10sec", "10ss", "1d", "1h30m", "1k", "5 x", "", "s", "1us", "1x"] {
-        assert_eq!(time(text, WRK), Err(UnreadableNumber::NotTime), "{text}");
+        assert_eq!(parse_time(text, WRK), Err(UnreadableNumber::NotTime), "{text}");
     }
 }
 
@@ -91,13 +91,13 @@ fn native_counts_may_have_whole_fractions() {
         ("1p", 1_000_000_000_000_000),
     ];
     for (text, expected) in table {
-        assert_eq!(metric(text, NATIVE), Ok(*expected), "{text}");
+        assert_eq!(parse_count(text, NATIVE), Ok(*expected), "{text}");
     }
     for text in ["0.5", "1.2345k", "0.0000000000000001P", "18.446744073709551615P", "1.0000000000000000000001k"] {
-        assert_eq!(metric(text, NATIVE), Err(UnreadableNumber::NotWhole), "{text}");
+        assert_eq!(parse_count(text, NATIVE), Err(UnreadableNumber::NotWhole), "{text}");
     }
-    assert_eq!(metric("18447P", NATIVE), Err(UnreadableNumber::TooLarge));
-    assert_eq!(metric("99999999999999999999", NATIVE), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_count("18447P", NATIVE), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_count("99999999999999999999", NATIVE), Err(UnreadableNumber::TooLarge));
 }
 
 #[test]
@@ -105,10 +105,10 @@ fn native_values_must_be_plain_numbers() {
     for text in
         ["", "1.", ".5", "1.k", "1kb", "1ki", "1e3", "0x10", "k", "10s", "+5", " 5", "5 ", "3 k tail", "1..2", "1,5"]
     {
-        assert_eq!(metric(text, NATIVE), Err(UnreadableNumber::NotNumber), "{text}");
+        assert_eq!(parse_count(text, NATIVE), Err(UnreadableNumber::NotNumber), "{text}");
     }
-    assert_eq!(metric("-1", NATIVE), Err(UnreadableNumber::Negative));
-    assert_eq!(metric("-x", NATIVE), Err(UnreadableNumber::NotNumber));
+    assert_eq!(parse_count("-1", NATIVE), Err(UnreadableNumber::Negative));
+    assert_eq!(parse_count("-x", NATIVE), Err(UnreadableNumber::NotNumber));
 }
 
 #[test]
@@ -134,11 +134,11 @@ fn natively_times_have_small_units_and_fractions() {
         assert_eq!(seconds(text, NATIVE), Ok(expected), "{text}");
     }
     for text in ["10sec", "10ss", "1d", "1h30m", "1k", "5 x", "", "s", "+1", ".5s", "1.s", "10m 5s"] {
-        assert_eq!(time(text, NATIVE), Err(UnreadableNumber::NotTime), "{text}");
+        assert_eq!(parse_time(text, NATIVE), Err(UnreadableNumber::NotTime), "{text}");
     }
-    assert_eq!(time("0.0000000001", NATIVE), Err(UnreadableNumber::TooShort));
-    assert_eq!(time("-1s", NATIVE), Err(UnreadableNumber::Negative));
-    assert_eq!(time("5124096h", NATIVE), Err(UnreadableNumber::TooLarge));
+    assert_eq!(parse_time("0.0000000001", NATIVE), Err(UnreadableNumber::TooShort));
+    assert_eq!(parse_time("-1s", NATIVE), Err(UnreadableNumber::Negative));
+    assert_eq!(parse_time("5124096h", NATIVE), Err(UnreadableNumber::TooLarge));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn random_numbers_never_panic() {
         }
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         for dialect in [NATIVE, WRK, Dialect::Wrk2, Dialect::WrkCmm] {
-            let accepted = (metric(&text, dialect).is_ok(), time(&text, dialect).is_ok());
+            let accepted = (parse_count(&text, dialect).is_ok(), parse_time(&text, dialect).is_ok());
             assert!(
                 accepted == (false, false) || text.contains(|character: char| character.is_ascii_digit()),
                 "{text}"

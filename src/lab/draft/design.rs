@@ -352,8 +352,8 @@ pub(super) fn plan(options: &OptionMap) -> Result<Warned<Plan>, String> {
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
-    probe::none_of_several(&mut typed.probe).map_err(refused)?;
+    probe::forbid_probe(&mut typed.probe).map_err(refused)?;
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
-    plan.output.command = command_line::shown(&words, &plan);
+    plan.output.command = command_line::redacted_command_line(&words, &plan);
     Ok((plan, warnings))
 }

@@ -167,7 +167,7 @@ impl<'a> FileTable<'a> {
     /// A time. Without a unit it is in seconds, as in the options of a run.
     fn time(&self, key: &str) -> Result<Option<Duration>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
-        let time = units::time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
+        let time = units::parse_time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
         let words = || self.at(value.span(), &format!("{key} must be a time, such as \"30s\""));
         time.map(Some).ok_or_else(words)
     }

@@ -146,7 +146,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
         COMMAND => format!("{DIGEST}{}", digest_of(value.as_bytes())),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
-            let word = command_line::redacted(&format!("--{key}={value}"), "", "");
+            let word = command_line::redact_word(&format!("--{key}={value}"), "", "");
             word.strip_prefix(&format!("--{key}=")).unwrap_or(&word).to_owned()
         }
     }
@@ -191,5 +191,5 @@ fn nearest(key: &str) -> String {
 
 /// A hint with the nearest name, if near enough.
 pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-    hints::nearest(typed, names).map(|name| format!("did you mean {name}?"))
+    hints::nearest_name(typed, names).map(|name| format!("did you mean {name}?"))
 }

@@ -14,8 +14,8 @@ use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::flags::{self, Id};
 use crate::cli::front::{Front, Item, Misuse};
 use crate::cli::hints;
-use crate::cli::levels::levels;
-use crate::cli::pace::rate;
+use crate::cli::levels::parse_levels;
+use crate::cli::pace::parse_rate;
 use crate::cli::refusal::is_url;
 use crate::cli::spelling::Spelling;
 
@@ -111,7 +111,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
 fn slice(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
     // A fault in the rate is reported when the points are made.
-    let asked = typed.and_then(|typed| rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
+    let asked = typed.and_then(|typed| parse_rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
     let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
     enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
@@ -121,7 +121,8 @@ fn slice(run: &OptionMap) -> Duration {
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = TypedLab::default();
-    let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
+    let mut front =
+        Front::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
     loop {
         let item = match front.next() {
             Ok(Some(item)) => item,
@@ -148,7 +149,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
                 OptionMap::check(&key)?;
                 let may_be_list =
                     takes_lists && [Id::Connections, Id::Threads, Id::Rate, Id::Streams].contains(&flag.id);
-                if may_be_list && let Some(levels) = levels(&key, &value)? {
+                if may_be_list && let Some(levels) = parse_levels(&key, &value)? {
                     typed.list(key, levels)?;
                 } else {
                     let values = typed.run.0.entry(key).or_default();
@@ -173,11 +174,11 @@ fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
 fn hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
-        if let Some(near) = hints::nearest(name, own) {
-            return hints::unknown_option(&format!("--{name}"), Some(near), "");
+        if let Some(near) = hints::nearest_name(name, own) {
+            return hints::unknown_option_hint(&format!("--{name}"), Some(near), "");
         }
     }
-    hints::hint(misuse)
+    hints::misuse_hint(misuse)
 }
 
 fn text(word: OsString) -> Result<String, String> {

@@ -9,7 +9,7 @@ use onrush_plan::experiment::ResultDestination;
 use super::options::{OptionMap, SYSCTL, canonical};
 use super::outline::{RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::arguments::{Setter, path, switch, text};
-use crate::cli::refusal::took_url;
+use crate::cli::refusal::url_as_value_hint;
 use crate::cli::spelling::Spelling;
 
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl TypedLab {
     /// One line about an option that took a URL as its value, if fewer than `needed` URLs are left without it.
     pub fn lacks_url(&self, needed: usize) -> Option<String> {
         let (spelling, url) = self.taken_url.as_ref().filter(|_| self.words.len() < needed)?;
-        Some(took_url(spelling, url))
+        Some(url_as_value_hint(spelling, url))
     }
 
     /// Varies an option over a list of levels.
