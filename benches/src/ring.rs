@@ -90,7 +90,7 @@ impl Ring {
     }
 
     /// Moves the available completions to `completions`.
-    pub fn take(&mut self, completions: &mut Vec<cqueue::Entry>) {
+    pub fn take_completions(&mut self, completions: &mut Vec<cqueue::Entry>) {
         completions.extend(self.uring.completion());
     }
 
@@ -99,7 +99,11 @@ impl Ring {
     /// # Errors
     ///
     /// A send failed, or the server closed the connection.
-    pub fn received<T>(&mut self, completion: &cqueue::Entry, read: impl FnOnce(u32, &[u8]) -> T) -> io::Result<T> {
+    pub fn handle_receive<T>(
+        &mut self,
+        completion: &cqueue::Entry,
+        read: impl FnOnce(u32, &[u8]) -> T,
+    ) -> io::Result<T> {
         let number = completion.user_data() as u32;
         match completion.result() {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),

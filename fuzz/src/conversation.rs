@@ -43,7 +43,7 @@ pub(crate) enum InputSplit {
 impl Conversation {
     /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream. Returns the events and the
     /// number of skipped bytes.
-    pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: InputSplit) -> (Vec<ObservedEvent>, u64) {
+    pub(crate) fn play(&self, bytes: &[u8], sizes: &[usize], reader: InputSplit) -> (Vec<ObservedEvent>, u64) {
         let mut call = Driver::new(self, reader);
         let mut left = bytes;
         for &size in sizes.iter().cycle() {
@@ -135,7 +135,7 @@ impl<'a> Driver<'a> {
         while let Some(event) = self.client.poll_event() {
             events += 1;
             self.check_order(&event);
-            self.note(event, input);
+            self.record_event(event, input);
         }
         events
     }
@@ -150,7 +150,7 @@ impl<'a> Driver<'a> {
         assert!(!is_last, "{event:?} after the drain");
     }
 
-    fn note(&mut self, event: Event, input: &[u8]) {
+    fn record_event(&mut self, event: Event, input: &[u8]) {
         let (event, bytes) = match event {
             Event::Interim { .. } | Event::Head { .. } | Event::Trailer { .. } => {
                 let mut text = Vec::new();

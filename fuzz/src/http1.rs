@@ -44,13 +44,13 @@ pub fn chunked(data: &[u8]) {
 fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<ObservedEvent> {
     let whole = [bytes.len().max(1)];
     let pieces = sizes(split);
-    let (heard, _) = conversation.hear(bytes, &whole, InputSplit::Looks);
+    let (heard, _) = conversation.play(bytes, &whole, InputSplit::Looks);
     for sizes in [&[1][..], &pieces] {
-        assert_eq!(conversation.hear(bytes, sizes, InputSplit::Looks).0, heard, "in pieces of {sizes:?}");
+        assert_eq!(conversation.play(bytes, sizes, InputSplit::Looks).0, heard, "in pieces of {sizes:?}");
     }
     assert!(data_len(&heard) <= bytes.len() as u64);
     for sizes in [&whole[..], &pieces] {
-        let (heard_besides, skipped) = conversation.hear(bytes, sizes, InputSplit::Skips);
+        let (heard_besides, skipped) = conversation.play(bytes, sizes, InputSplit::Skips);
         assert_eq!(without_data(&heard_besides), without_data(&heard), "skipping, in pieces of {sizes:?}");
         assert_eq!(data_len(&heard_besides) + skipped, data_len(&heard));
     }

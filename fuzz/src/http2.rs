@@ -33,13 +33,13 @@ pub fn http2_response(data: &[u8]) {
 
     let whole = [bytes.len().max(1)];
     let pieces: Vec<usize> = (1..=16).map(|index| (usize::from(split & 31) + 1) * index * index % 23 + 1).collect();
-    let mut expected = scene.hear(&bytes, &whole, false);
+    let mut expected = scene.play(&bytes, &whole, false);
     for sizes in [&[1][..], &pieces] {
-        assert_eq!(scene.hear(&bytes, sizes, false), expected, "in pieces of {sizes:?}");
+        assert_eq!(scene.play(&bytes, sizes, false), expected, "in pieces of {sizes:?}");
     }
     expected.events.retain(|(event, _)| !matches!(event, Event::Data { .. }));
     for sizes in [&whole[..], &pieces] {
-        let mut heard = scene.hear(&bytes, sizes, true);
+        let mut heard = scene.play(&bytes, sizes, true);
         heard.events.retain(|(event, _)| !matches!(event, Event::Data { .. }));
         assert_eq!(heard, expected, "skipping, in pieces of {sizes:?}");
     }
@@ -72,7 +72,7 @@ struct ObservedEvent {
 
 impl Scene {
     /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream.
-    fn hear(&self, bytes: &[u8], sizes: &[usize], skips: bool) -> ObservedEvent {
+    fn play(&self, bytes: &[u8], sizes: &[usize], skips: bool) -> ObservedEvent {
         let options = Http2Options {
             streams: self.streams,
             wants_body: true,
@@ -213,7 +213,7 @@ impl Driver<'_> {
                 Event::Complete { .. } | Event::Failed { .. } => self.open.last().copied().map(StreamId),
                 _ => None,
             };
-            self.note(event, input);
+            self.record_event(event, input);
             if let Some(stream) = stream {
                 self.note_end(stream);
             }
@@ -242,7 +242,7 @@ impl Driver<'_> {
         }
     }
 
-    fn note(&mut self, mut event: Event, input: &[u8]) {
+    fn record_event(&mut self, mut event: Event, input: &[u8]) {
         if let Event::Complete { is_early, .. } = &mut event {
             // In pieces, more of the request is sent before the response is complete.
             *is_early = false;

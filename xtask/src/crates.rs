@@ -35,21 +35,22 @@ pub struct Crate {
 /// and tools of this repository.
 pub fn in_program() -> io::Result<Vec<Crate>> {
     let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET];
-    let metadata: Value = serde_json::from_str(&said(super::cargo().args(metadata))?)?;
+    let metadata: Value = serde_json::from_str(&command_output(super::cargo().args(metadata))?)?;
     let packages: BTreeMap<CrateId, &Value> = metadata["packages"]
         .as_array()
         .into_iter()
         .flatten()
         .map(|package| ((text(package, "name"), text(package, "version")), package))
         .collect();
-    let tree = said(super::cargo().args(["tree", "--locked", "--package", "onrush", "--target", TARGET]).args([
-        "--edges",
-        "normal,no-proc-macro",
-        "--prefix",
-        "depth",
-        "--format",
-        " {p}",
-    ]))?;
+    let tree =
+        command_output(super::cargo().args(["tree", "--locked", "--package", "onrush", "--target", TARGET]).args([
+            "--edges",
+            "normal,no-proc-macro",
+            "--prefix",
+            "depth",
+            "--format",
+            " {p}",
+        ]))?;
     let mut uses = uses(&tree);
     for (user, compiled) in COMPILED_IN {
         let id = packages.keys().find(|(name, _)| name == compiled);
@@ -87,7 +88,7 @@ fn uses(tree: &str) -> BTreeMap<CrateId, BTreeSet<CrateId>> {
 }
 
 /// Output of a successful command.
-pub fn said(command: &mut Command) -> io::Result<String> {
+pub fn command_output(command: &mut Command) -> io::Result<String> {
     let output = command.output()?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_crate_has_those_one_level_below_it() {
+    fn crates_use_those_one_level_below() {
         let tree = "0 onrush v0.1.0 (/a path)\n1 h2 v0.4.20\n2 bytes v1.12.2\n2 http v1.5.0\n3 bytes v1.12.2 (*)\n1 csv v1.4.0\n";
         let uses: Vec<String> = uses(tree)
             .into_iter()

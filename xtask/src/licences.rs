@@ -29,11 +29,11 @@ pub fn run() -> io::Result<ExitCode> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for of in crates.iter().filter(|of| !of.is_ours) {
         let ((name, version), licence) = (&of.id, &of.licence);
-        let chosen =
-            chosen(licence).ok_or_else(|| Error::other(format!("{name}: the licence {licence:?} is unknown")))?;
+        let chosen = choose_licences(licence)
+            .ok_or_else(|| Error::other(format!("{name}: the licence {licence:?} is unknown")))?;
         let owner = WITHOUT_TEXT.iter().find(|(without, _)| without == name).map_or(name.as_str(), |(_, owner)| owner);
         let of_owner = crates.iter().find(|other| other.id.0 == owner).unwrap_or(of);
-        let text = text(&of_owner.folder, &chosen)?
+        let text = licence_text(&of_owner.folder, &chosen)?
             .ok_or_else(|| Error::other(format!("{name}: there is no text of its licence {licence}")))?;
         texts.entry(text).or_default().push(format!("{name} {version} ({licence})"));
     }
@@ -58,7 +58,7 @@ fn markdown(texts: &BTreeMap<String, Vec<String>>) -> String {
 }
 
 /// The licences chosen from an expression such as `MIT OR Apache-2.0`; `None` without an acceptable choice.
-fn chosen(expression: &str) -> Option<Vec<String>> {
+fn choose_licences(expression: &str) -> Option<Vec<String>> {
     let accepted: Vec<Licensee> = ACCEPTED.iter().map(|name| Licensee::parse(name).expect("a licence")).collect();
     let expression = Expression::parse_mode(expression, ParseMode::LAX).ok()?;
     let chosen = expression.minimized_requirements(&accepted).ok()?;
@@ -66,7 +66,7 @@ fn chosen(expression: &str) -> Option<Vec<String>> {
 }
 
 /// The texts of these licences in a folder, or all texts if file names do not distinguish them.
-fn text(folder: &Path, licences: &[String]) -> io::Result<Option<String>> {
+fn licence_text(folder: &Path, licences: &[String]) -> io::Result<Option<String>> {
     let is_text = |name: &str| {
         let name = name.to_ascii_uppercase();
         ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"].iter().any(|word| name.starts_with(word))
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_permissive_known_licence_is_chosen() {
+    fn most_permissive_known_licences_are_chosen() {
         for (expression, expected) in [
             ("MIT OR Apache-2.0", Some("MIT")),
             ("Apache-2.0/MIT", Some("MIT")),
@@ -102,7 +102,7 @@ mod tests {
             ("what I like", None),
             ("", None),
         ] {
-            let chosen = chosen(expression).map(|names| names.join(" "));
+            let chosen = choose_licences(expression).map(|names| names.join(" "));
             assert_eq!(chosen.as_deref(), expected, "{expression}");
         }
     }

@@ -65,9 +65,9 @@ pub fn run() -> io::Result<ExitCode> {
         fs::create_dir_all(&scratch)?;
         let (server, url) = ServeProcess::start()?;
         if !picture.before.is_empty() {
-            perform(&scratch, picture.before, &url)?;
+            record_output(&scratch, picture.before, &url)?;
         }
-        let text = perform(&scratch, picture.shown, &url)?;
+        let text = record_output(&scratch, picture.shown, &url)?;
         drop(server);
         fs::write(directory.join(picture.name).with_extension("svg"), svg(&text))?;
         println!("{text}");
@@ -107,7 +107,7 @@ impl Drop for ServeProcess {
 }
 
 /// Terminal output of a command line, including the line itself.
-fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
+fn record_output(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     let words: Vec<String> = words.iter().map(|word| word.replace("URL", url)).collect();
     // The shell joins both streams in the order of writing.
     let output = Command::new("sh")
@@ -119,18 +119,18 @@ fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     if !output.status.success() {
         return Err(io::Error::other(format!("{}: {}", words.join(" "), String::from_utf8_lossy(&output.stdout))));
     }
-    let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let shown: Vec<String> = words.iter().map(|word| quote_word(word)).collect();
     Ok(format!("$ onrush {}\n{}", shown.join(" "), String::from_utf8_lossy(&output.stdout).trim_end()))
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     if word.contains(['&', '<', '>', '?']) { format!("'{word}'") } else { word.to_owned() }
 }
 
 /// Draws a text as a terminal.
 fn svg(text: &str) -> String {
-    let lines: Vec<(&str, String)> = text.lines().flat_map(folded).collect();
+    let lines: Vec<(&str, String)> = text.lines().flat_map(wrap_line).collect();
     let (width, height) = (COLUMNS * CHARACTER / 100 + 2 * MARGIN, lines.len() * LINE + 2 * MARGIN);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -146,7 +146,7 @@ fn svg(text: &str) -> String {
 }
 
 /// Wraps a line at spaces. Each piece has the colour of the whole line.
-fn folded(line: &str) -> Vec<(&'static str, String)> {
+fn wrap_line(line: &str) -> Vec<(&'static str, String)> {
     let colour = match line.split_once([':', ' ']) {
         Some(("$", _)) => "#7ee787",
         Some(("verdict", _)) => "#79c0ff",
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn long_lines_wrap_at_blanks_losslessly() {
         let line = format!("note: {}", "word ".repeat(60));
-        let pieces = folded(line.trim_end());
+        let pieces = wrap_line(line.trim_end());
         assert!(pieces.len() > 2);
         for (colour, piece) in &pieces {
             assert_eq!(*colour, "#e3b341");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_xml_reserves_is_escaped() {
+    fn xml_characters_are_escaped() {
         let svg = svg("$ onrush 'http://h/?a&b<c'");
         assert!(svg.contains("?a&amp;b&lt;c'</text>"), "{svg}");
         assert!(svg.contains("fill=\"#7ee787\""));

@@ -161,7 +161,7 @@ fn named<'a>(crates: &'a [Crate], name: &str) -> io::Result<&'a Crate> {
 
 /// Output of the compiler, without the final newline.
 fn rustc(arguments: &[&str]) -> io::Result<String> {
-    let said = crates::said(Command::new("rustc").current_dir(super::root()).args(arguments))?;
+    let said = crates::command_output(Command::new("rustc").current_dir(super::root()).args(arguments))?;
     Ok(said.trim_end().to_owned())
 }
 

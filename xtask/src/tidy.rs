@@ -137,13 +137,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_crosses_a_border() {
+    fn no_line_crosses_borders() {
         let found = tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 
     #[test]
-    fn border_crossings_are_found_and_only_they() {
+    fn only_border_crossings_are_found() {
         for (within, except, names, rule) in BORDERS {
             for name in names.iter().copied().flatten() {
                 let code = format!("fn a() {{ {name} }} // {name}\n");

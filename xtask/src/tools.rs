@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_is_gone_after_a_signal() {
+    fn policies_are_removed_after_signals() {
         let debian = Debian::new("interrupted", "kill -TERM $PPID");
         let (is_good, log) = debian.install();
         assert!(!is_good);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_administrators_policy_stays_as_it_is() {
+    fn administrator_policies_are_kept() {
         let debian = Debian::new("administered", "");
         fs::write(debian.policy(), "#!/bin/sh\nexit 104\n").unwrap();
         fs::set_permissions(debian.policy(), fs::Permissions::from_mode(0o755)).unwrap();

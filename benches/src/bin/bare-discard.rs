@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
     let arguments = Arguments::read()?;
     let request = arguments.request(&format!("/bytes/{BODY_BYTES}"));
     let connections = arguments.open()?;
-    let answer_bytes = learn(&connections[0], &request)?;
+    let answer_bytes = measure_response(&connections[0], &request)?;
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for (number, connection) in connections.iter().enumerate() {
         epoll::add(&poll, connection, epoll::EventData::new_u64(number as u64), epoll::EventFlags::IN)?;
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Receives one complete response, and returns the lengths of its head and body.
-fn learn(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
+fn measure_response(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     send(connection, request, SendFlags::NOSIGNAL)?;
     let mut answer = Vec::with_capacity(2 * BODY_BYTES);
     loop {

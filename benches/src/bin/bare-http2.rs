@@ -45,9 +45,9 @@ fn main() -> io::Result<()> {
             (round, began) = (tally.completed, Instant::now());
         }
         ring.wait((open / SEVERAL_PART).max(1), linger.as_micros() as u32)?;
-        ring.take(&mut completions);
+        ring.take_completions(&mut completions);
         for completion in completions.drain(..) {
-            tally.completed += ring.received(&completion, |number, bytes| {
+            tally.completed += ring.handle_receive(&completion, |number, bytes| {
                 let connection = &mut connections[number as usize];
                 let was_asked = !connection.output.is_empty();
                 let ended = connection.read(bytes)?;

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_answered_once_however_they_are_split() {
+    fn split_requests_are_answered_once() {
         let (client, server) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         let mut server = Connection::new(server);

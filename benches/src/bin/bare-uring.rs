@@ -22,9 +22,9 @@ fn main() -> io::Result<()> {
         } else {
             ring.wait(1, 0)?
         }
-        ring.take(&mut completions);
+        ring.take_completions(&mut completions);
         for completion in completions.drain(..) {
-            let (number, is_answer) = ring.received(&completion, |number, bytes| (number, ends_a_head(bytes)))?;
+            let (number, is_answer) = ring.handle_receive(&completion, |number, bytes| (number, ends_a_head(bytes)))?;
             if is_answer {
                 ask(&mut ring, number)?;
             }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_program_is_told_the_same_work() {
+    fn every_program_gets_the_same_work() {
         let work = BenchWork {
             path: "/a",
             options: &["-s", "a b.lua"],

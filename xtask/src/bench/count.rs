@@ -40,7 +40,7 @@ pub fn compare(
     comparison: &MeasureComparison,
     counter: Counter,
 ) -> ComparisonResult {
-    let missing = programs::lacking(counter.program());
+    let missing = programs::reason_not_installed(counter.program());
     let count = |contender: Contender| match missing.clone().or_else(|| stage.missing(&contender, work)) {
         Some(why) => Err(why),
         None => count(stage, work, &contender, counter).map_err(|error| error.to_string()),
@@ -75,7 +75,7 @@ fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counte
         BenchTarget::Gate(_) => work.counted / 10,
         _ => work.connections.max(work.counted / 10),
     };
-    let run = |requests| lowest(stage, &work.of_requests(requests), &contender, counter);
+    let run = |requests| lowest_counts(stage, &work.of_requests(requests), &contender, counter);
     let (few, many) = (run(few)?, run(few + work.counted)?);
     let mut growth: Vec<f64> = many.iter().zip(&few).map(|(many, few)| many - few).collect();
     // The workers are the threads with the largest growth.
@@ -84,7 +84,12 @@ fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counte
 }
 
 /// Lowest count of several runs, per thread.
-fn lowest(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<Vec<f64>> {
+fn lowest_counts(
+    stage: &BenchSetup<'_>,
+    work: &BenchWork,
+    contender: &Contender,
+    counter: Counter,
+) -> io::Result<Vec<f64>> {
     let is_simulated = contender.program == SIMULATED;
     let server = if is_simulated { None } else { Some(stage.target(contender, work)?) };
     let origin = server.as_ref().map_or("http://127.0.0.1", |server| &server.origin);
@@ -123,7 +128,7 @@ fn run(
     let mut command = stage.metered(&[OsStr::new("hold")], work);
     command.args(words).arg(format!("--{output}={}", file.display())).arg(stage.programs.path_for(contender));
     // A script's instructions depend on random numbers.
-    command.env("LD_PRELOAD", stage.programs.own("examples/libunvaried.so"));
+    command.env("LD_PRELOAD", stage.programs.path_of("examples/libunvaried.so"));
     // The number of polls during a wait depends on time.
     command.args(["--spin", "off"]).args(contender.program.arguments(work, origin));
     let output = command.output()?;
@@ -136,7 +141,7 @@ fn run(
     if counter == Counter::Instructions {
         instructions(&directory)
     } else {
-        Ok(vec![calls(&fs::read_to_string(file)?)])
+        Ok(vec![count_worker_calls(&fs::read_to_string(file)?)])
     }
 }
 
@@ -145,16 +150,16 @@ fn instructions(directory: &Path) -> io::Result<Vec<f64>> {
     let mut files: Vec<_> = fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.sort();
     // The first file belongs to no thread.
-    files.iter().map(|file| Ok(total(&fs::read_to_string(file)?).unwrap_or_default())).collect()
+    files.iter().map(|file| Ok(parse_instructions(&fs::read_to_string(file)?).unwrap_or_default())).collect()
 }
 
 /// Number of instructions in a file of callgrind.
-fn total(text: &str) -> Option<f64> {
+fn parse_instructions(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
 }
 
 /// Calls of the workers in strace's output. A call interrupted by one of another thread has two lines.
-fn calls(log: &str) -> f64 {
+fn count_worker_calls(log: &str) -> f64 {
     let is_call = |line: &&str| line.contains("<worker") && !line.contains(" resumed>");
     log.lines().filter(is_call).count() as f64
 }
@@ -165,8 +170,8 @@ mod tests {
 
     #[test]
     fn callgrinds_number_is_read() {
-        assert_eq!(total("events: Ir\nsummary: 5\n\nfn=(1)\ntotals: 387947\n"), Some(387_947.0));
-        assert_eq!(total("desc: no thread\n"), None);
+        assert_eq!(parse_instructions("events: Ir\nsummary: 5\n\nfn=(1)\ntotals: 387947\n"), Some(387_947.0));
+        assert_eq!(parse_instructions("desc: no thread\n"), None);
     }
 
     #[test]
@@ -178,6 +183,6 @@ mod tests {
 9<worker-0> <... epoll_pwait2 resumed>[], 512, NULL, NULL, 8) = 1
 9<worker-0> recvfrom(6, \"\", 65536, 0, NULL, NULL) = 78
 ";
-        assert_eq!(calls(log), 2.0);
+        assert_eq!(count_worker_calls(log), 2.0);
     }
 }

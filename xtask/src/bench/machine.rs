@@ -23,7 +23,7 @@ impl BenchMachine {
     /// # Errors
     ///
     /// The machine has only one processor, or its properties cannot be read.
-    pub fn look() -> io::Result<Self> {
+    pub fn inspect() -> io::Result<Self> {
         let status = fs::read_to_string("/proc/self/status")?;
         let allowed = field(&status, "Cpus_allowed_list").map(list).unwrap_or_default();
         let Some(&first) = allowed.first() else {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_lists_and_fields_are_read() {
+    fn kernel_lists_and_fields_are_read() {
         assert_eq!(list("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(list(""), [] as [u32; 0]);
         assert_eq!(field("a: 1\nmodel name\t: Fast CPU\nmodel name\t: x\n", "model name"), Some("Fast CPU"));

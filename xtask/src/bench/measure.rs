@@ -60,17 +60,17 @@ pub struct RoundSample {
 }
 
 /// A measure that is better if lower.
-const fn less(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
+const fn lower_is_better(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
     Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtMost(1.0)) }
 }
 
 /// A measure that is better if higher.
-const fn more(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
+const fn higher_is_better(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
     Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtLeast(1.0)) }
 }
 
 /// A count, which must not grow. Two counts of one program differ by less than the limit.
-const fn counted(unit: &'static str, counter: Counter) -> Measure {
+const fn count_measure(unit: &'static str, counter: Counter) -> Measure {
     Measure { unit, how: ValueSource::Counted(counter), between_builds: Some(MeasureLimit::AtMost(1.005)) }
 }
 
@@ -79,58 +79,60 @@ const fn counted(unit: &'static str, counter: Counter) -> Measure {
 pub const RATE_MIN: MeasureLimit = MeasureLimit::AtLeast(0.98);
 
 /// Processor time of the generator, user and system.
-pub const CPU: Measure = less("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
+pub const CPU: Measure = lower_is_better("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
 /// Body bytes per processor time of the generator.
-pub const BYTES: Measure =
-    more("GB/CPU-second", |sample, work| Some(sample.requests * work.body_bytes as f64 / sample.cpu_us / 1e3));
+pub const BYTES: Measure = higher_is_better("GB/CPU-second", |sample, work| {
+    Some(sample.requests * work.body_bytes as f64 / sample.cpu_us / 1e3)
+});
 /// The generator's peak memory.
-pub const MEMORY: Measure = less("MB peak memory", |sample, _| Some(sample.memory_bytes / 1e6));
+pub const MEMORY: Measure = lower_is_better("MB peak memory", |sample, _| Some(sample.memory_bytes / 1e6));
 /// Requests per second, by the clock.
-pub const RATE: Measure = more("requests/s", |sample, _| Some(sample.per_second));
+pub const RATE: Measure = higher_is_better("requests/s", |sample, _| Some(sample.per_second));
 /// Running time of the generator, where each connection sends one request and all are answered at the end.
-pub const ELAPSED: Measure = less("s until all are open", |sample, _| Some(sample.elapsed_s));
+pub const ELAPSED: Measure = lower_is_better("s until all are open", |sample, _| Some(sample.elapsed_s));
 /// Processor time of the target.
 pub const TARGET_CPU: Measure =
-    less("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
+    lower_is_better("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
 /// Median time between the due time and the sending of a request.
 pub const LATENESS_50: Measure = Measure {
     how: ValueSource::Lowest(|sample, _| sample.lateness("50")),
-    ..less("µs late at the median", |_, _| None)
+    ..lower_is_better("µs late at the median", |_, _| None)
 };
 /// 99th percentile of the same time.
 pub const LATENESS_99: Measure = Measure {
     how: ValueSource::Lowest(|sample, _| sample.lateness("99")),
-    ..less("µs late at the 99th percentile", |_, _| None)
+    ..lower_is_better("µs late at the 99th percentile", |_, _| None)
 };
 /// Deviation of the rate from the requested one.
 pub const RATE_ERROR: Measure = Measure {
     between_builds: None,
-    ..less("% off the requested rate", |sample, work| {
+    ..lower_is_better("% off the requested rate", |sample, work| {
         Some((sample.per_second / f64::from(work.rate) - 1.0).abs() * 100.0)
     })
 };
 /// Share of the rate that remains after fifteen seconds.
-pub const KEPT: Measure = more("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept());
+pub const KEPT: Measure =
+    higher_is_better("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept_rate_share());
 /// Work other than requests while they are sent: watching the target and the machine, adding up.
 pub const BESIDE: Measure = Measure {
     between_builds: None,
-    ..less("% of the CPU time outside the workers", |sample, _| {
+    ..lower_is_better("% of the CPU time outside the workers", |sample, _| {
         let workers = sample.result.get("threads")?.as_array()?.iter().map(|thread| thread.get("cpu_s")?.as_f64());
         let beside_s = sample.result["evidence"]["generator"]["beside_s"].as_f64()?;
         Some(beside_s / (beside_s + workers.sum::<Option<f64>>()?) * 100.0)
     })
 };
 /// Instructions per request to a simulated server, including the server's.
-pub const INSTRUCTIONS: Measure = counted("instructions/request, simulated", Counter::Instructions);
+pub const INSTRUCTIONS: Measure = count_measure("instructions/request, simulated", Counter::Instructions);
 /// Instructions per request where the target cannot be simulated. With several connections, the number depends on how
 /// many responses the kernel delivers at once.
-pub const INSTRUCTIONS_ALONE: Measure = counted("instructions/request, one connection", Counter::Instructions);
+pub const INSTRUCTIONS_ALONE: Measure = count_measure("instructions/request, one connection", Counter::Instructions);
 /// System calls per request on epoll, where each request needs separate calls. With io_uring, one call serves as many
 /// requests as are ready.
-pub const SYSTEM_CALLS: Measure = counted("system calls/request, epoll", Counter::SystemCalls);
+pub const SYSTEM_CALLS: Measure = count_measure("system calls/request, epoll", Counter::SystemCalls);
 /// System calls for accounts and `TCP_INFO`. Their number depends on time.
 pub const EVIDENCE: Measure =
-    Measure { between_builds: None, ..counted("calls/request for evidence, epoll", Counter::Evidence) };
+    Measure { between_builds: None, ..count_measure("calls/request for evidence, epoll", Counter::Evidence) };
 
 impl Measure {
     /// True for processor time of the generator.
@@ -162,7 +164,7 @@ impl RoundSample {
     }
 
     /// Rate of the seconds 15 to 20, divided by the rate of the first five seconds.
-    fn kept(&self) -> Option<f64> {
+    fn kept_rate_share(&self) -> Option<f64> {
         let rows = self.result.get("timeline")?.as_array()?;
         let completed = |from: f64| -> Option<f64> {
             let start = |row: &Value| row.get("start_s").and_then(Value::as_f64);
@@ -241,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_follow_from_what_a_round_gave() {
+    fn values_follow_from_round_samples() {
         let row = |second: u32| json!({"start_s": f64::from(second), "completed": if second < 15 { 10 } else { 9 }});
         let sample = RoundSample {
             requests: 1_000.0,

@@ -26,8 +26,8 @@ impl MedianEstimate {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
-        let (inner, confidence) = order(sorted.len());
-        Some(Self { median: middle(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
+        let (inner, confidence) = interval_ranks(sorted.len());
+        Some(Self { median: median_of_sorted(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
     }
 
     /// A value without variation.
@@ -47,13 +47,13 @@ pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
 }
 
 /// Median of sorted values.
-fn middle(sorted: &[f64]) -> f64 {
+fn median_of_sorted(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
 /// Number of values outside the interval on each side, and its confidence.
-fn order(count: usize) -> (usize, f64) {
+fn interval_ranks(count: usize) -> (usize, f64) {
     // Probability of exactly `outside` values on one side of the median, and of at most `outside`.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
     let mut at_most = exactly;
@@ -79,14 +79,14 @@ mod tests {
         for (count, rank, confidence) in
             [(6, 1, 96.9), (8, 1, 99.2), (10, 2, 97.9), (15, 4, 96.5), (20, 6, 95.9), (21, 6, 97.3), (30, 10, 95.7)]
         {
-            let (outside, sure) = order(count);
+            let (outside, sure) = interval_ranks(count);
             assert_eq!(outside + 1, rank, "{count}");
             assert!((sure * 100.0 - confidence).abs() < 0.06, "{count}: {sure}");
         }
     }
 
     #[test]
-    fn the_order_of_the_rounds_does_not_matter() {
+    fn round_order_does_not_matter() {
         let values: Vec<f64> = (0..21).map(|number| f64::from(number * 8 % 21)).collect();
         let estimate = MedianEstimate::from_values(&values).unwrap();
         assert_eq!((estimate.median, estimate.low, estimate.high), (10.0, 5.0, 15.0));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_compared_with_itself() {
+    fn rounds_are_compared_with_themselves() {
         assert_eq!(ratios(&[1.0, 4.0], &[2.0, 2.0]), [0.5, 2.0]);
     }
 }

@@ -54,7 +54,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
         fs::create_dir_all(results)?;
         work::write_files(&crate::root())?;
     }
-    let machine = BenchMachine::look()?;
+    let machine = BenchMachine::inspect()?;
     tools::provide(options.needed())?;
     let peers = options.peers();
     let programs = Programs::provide(&options, &directory)?;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_has_no_gap_left() {
+    fn documents_have_no_gap() {
         let document = document(&["Machine: fast.".to_owned()], &[]);
         assert!(document.contains("\n* Machine: fast.\n"), "{document}");
         assert!(!document.contains('{'), "{document}");

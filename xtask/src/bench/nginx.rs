@@ -72,7 +72,7 @@ pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> 
     let configuration = CONFIGURATION.replace("PORT", &format!("{}{options}", address.port()));
     fs::write(directory.join("nginx.conf"), configuration)?;
     fs::write(directory.join("large"), vec![b'x'; BODY_BYTES])?;
-    certify(&directory)?;
+    create_certificate(&directory)?;
     command.arg("nginx").arg("-p").arg(&directory).args(["-c", "nginx.conf"]);
     Ok(format!("{scheme}://{address}"))
 }
@@ -95,7 +95,7 @@ pub fn wait(origin: &str) -> io::Result<()> {
 }
 
 /// Creates a certificate and its key.
-fn certify(directory: &Path) -> io::Result<()> {
+fn create_certificate(directory: &Path) -> io::Result<()> {
     let mut openssl = Command::new("openssl");
     openssl.current_dir(directory).stderr(Stdio::null());
     openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);

@@ -39,11 +39,12 @@ impl BenchOptions {
             match word.split_once('=') {
                 Some((_, "")) => {}
                 Some(("ROWS", names)) => {
-                    let chosen = chosen("ROWS", names, ROWS, |row| row.name)?;
+                    let chosen = select_named("ROWS", names, ROWS, |row| row.name)?;
                     options.rows = ROWS.iter().filter(|row| chosen.iter().any(|one| one.name == row.name)).collect();
                 }
                 Some(("PEERS", names)) => {
-                    options.peers = chosen("PEERS", names, PEERS, |peer| peer.name())?.into_iter().copied().collect();
+                    options.peers =
+                        select_named("PEERS", names, PEERS, |peer| peer.name())?.into_iter().copied().collect();
                 }
                 Some(("AGAINST", path)) => options.against = Some(build(path)?),
                 Some(("ROUNDS", number)) => options.rounds = rounds(number)?,
@@ -96,7 +97,7 @@ impl BenchOptions {
 }
 
 /// The items named in a list.
-fn chosen<'a, T>(
+fn select_named<'a, T>(
     option: &str,
     names: &str,
     all: &'a [T],
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn without_values_everything_is_measured_and_nothing_saved() {
+    fn default_options_measure_all_and_save_nothing() {
         let options = BenchOptions::parse(&["ROWS=", "PEERS=", "ROUNDS=", "SAVE="]).unwrap();
         assert_eq!(options.rows.len(), ROWS.len());
         assert_eq!(options.peers(), PEERS);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_takes_part_is_needed() {
+    fn only_participants_are_needed() {
         const PROGRAMS: [&str; 6] = ["wrk", "h2load", "nginx", "openssl", "valgrind", "strace"];
         for (words, expected) in [
             (&[][..], &PROGRAMS[..]),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_document_is_never_saved() {
+    fn partial_documents_are_never_saved() {
         assert!(BenchOptions::parse(&["SAVE=1"]).unwrap().save);
         for part in ["ROWS=small", "PEERS=wrk", "AGAINST=Cargo.toml"] {
             assert!(

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_says_nothing_is_none() {
+    fn reports_without_figures_are_none() {
         for format in [ReportFormat::Wrk, ReportFormat::H2load, ReportFormat::Shb, ReportFormat::Oha] {
             assert_eq!(read(format, "unable to connect\n"), None);
         }

@@ -36,12 +36,12 @@ impl BenchSetup<'_> {
     pub fn missing(&self, contender: &Contender, work: &BenchWork) -> Option<String> {
         let target = (contender.change)(*work).target;
         let needed = if target.is_nginx() { &nginx::PROGRAMS[..] } else { &[] };
-        let missing = needed.iter().find_map(|program| programs::lacking(program));
+        let missing = needed.iter().find_map(|program| programs::reason_not_installed(program));
         missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
     }
 
     /// Key that distinguishes the targets of work.
-    pub fn place(contender: &Contender, work: &BenchWork) -> (BenchTarget, bool) {
+    pub fn target_key(contender: &Contender, work: &BenchWork) -> (BenchTarget, bool) {
         (work.target, work.target == BenchTarget::Subject && contender.is_before)
     }
 
@@ -52,15 +52,17 @@ impl BenchSetup<'_> {
     /// The target cannot be started, or does not print its address.
     pub fn target(&self, contender: &Contender, work: &BenchWork) -> io::Result<TargetProcess> {
         let cpus = if work.pinned { &self.machine.target } else { &self.machine.all };
-        let mut command = Command::new(self.programs.own("meter"));
+        let mut command = Command::new(self.programs.path_of("meter"));
         command.args(["hold", cpus]);
         let onrush = match work.target {
             BenchTarget::Subject => self.programs.path_for(contender),
-            _ => self.programs.own("onrush"),
+            _ => self.programs.path_of("onrush"),
         };
         match work.target {
-            BenchTarget::Bare => command.arg(self.programs.own("bare-server")),
-            BenchTarget::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
+            BenchTarget::Bare => command.arg(self.programs.path_of("bare-server")),
+            BenchTarget::Gate(connections) => {
+                command.arg(self.programs.path_of("bare-gate")).arg(connections.to_string())
+            }
             BenchTarget::Serve | BenchTarget::Subject => command.arg(onrush).args(["serve", "--addr", "127.0.0.1:0"]),
             target @ (BenchTarget::Tls | BenchTarget::Http1 | BenchTarget::Http2 | BenchTarget::TlsHttp2) => {
                 let origin = nginx::prepare(&mut command, self.directory, target)?;
@@ -77,7 +79,7 @@ impl BenchSetup<'_> {
     pub fn metered(&self, meter: &[&OsStr], work: &BenchWork) -> Command {
         let mut command = Command::new("timeout");
         command.current_dir(crate::root());
-        command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter")).args(meter);
+        command.args(["--foreground", PATIENCE_S]).arg(self.programs.path_of("meter")).args(meter);
         command.arg(if work.pinned { &self.machine.generator } else { &self.machine.all });
         command
     }
@@ -107,12 +109,12 @@ impl BenchSetup<'_> {
             let first = words.lines().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
             return Ok(Err(format!("no report: {}", first.trim())));
         };
-        if let Some(why) = doubt(&counted, work) {
+        if let Some(why) = reason_unusable(&counted, work) {
             return Ok(Err(why));
         }
         let usage = fs::read_to_string(&usage)?;
         let (cpu_us, memory_bytes) =
-            used(&usage).ok_or_else(|| io::Error::other(format!("the meter wrote {usage:?}")))?;
+            parse_usage(&usage).ok_or_else(|| io::Error::other(format!("the meter wrote {usage:?}")))?;
         let result = if work.options.contains(&RESULT) {
             serde_json::from_slice(&fs::read(crate::root().join(RESULT))?)?
         } else {
@@ -125,7 +127,7 @@ impl BenchSetup<'_> {
 }
 
 /// Why a report is not usable: at most one request in a thousand may fail, and every connection must be established.
-fn doubt(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> {
+fn reason_unusable(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> {
     let &outputs::ReportedCounts { requests, errors, .. } = counted;
     if errors * 1000 > requests {
         return Some(format!("{errors} errors beside {requests} answers"));
@@ -136,7 +138,7 @@ fn doubt(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> 
 }
 
 /// Processor time in microseconds and memory in bytes, from the meter's output: `CPU_US RSS_KIB`.
-fn used(text: &str) -> Option<(f64, f64)> {
+fn parse_usage(text: &str) -> Option<(f64, f64)> {
     let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
 }
@@ -204,15 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn the_meters_words_are_read() {
-        assert_eq!(used("307877 2040\n"), Some((307_877.0, 2_088_960.0)));
-        assert_eq!(used(""), None);
+    fn meter_output_is_read() {
+        assert_eq!(parse_usage("307877 2040\n"), Some((307_877.0, 2_088_960.0)));
+        assert_eq!(parse_usage(""), None);
     }
 
     #[test]
-    fn failed_requests_and_missing_connections_are_no_measurement() {
-        let judge =
-            |requests, errors| doubt(&outputs::ReportedCounts { requests, errors, per_second: 1.0 }, &ROWS[0].work);
+    fn failures_and_missing_connections_invalidate_rounds() {
+        let judge = |requests, errors| {
+            reason_unusable(&outputs::ReportedCounts { requests, errors, per_second: 1.0 }, &ROWS[0].work)
+        };
         assert_eq!(judge(50_000, 50), None);
         assert_eq!(judge(50_000, 51).as_deref(), Some("51 errors beside 50000 answers"));
         assert_eq!(judge(99, 0).as_deref(), Some("99 answers on 100 connections"));

@@ -45,7 +45,7 @@ impl Programs {
         let (peers, against) = (directory.join("peers"), options.against.clone());
         let mut programs = Self { built, packaged, peers, against, missing: Vec::new() };
         for peer in options.peers() {
-            if let Some(why) = programs.lacks(peer)? {
+            if let Some(why) = programs.reason_unavailable(peer)? {
                 programs.missing.push((peer, why));
             }
         }
@@ -53,10 +53,10 @@ impl Programs {
     }
 
     /// Why a peer is unavailable. Installs a missing one from crates.io.
-    fn lacks(&self, peer: GeneratorProgram) -> io::Result<Option<String>> {
+    fn reason_unavailable(&self, peer: GeneratorProgram) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
-            return Ok(lacking(name));
+            return Ok(reason_not_installed(name));
         };
         let list = crate::cargo().args(["install", "--list", "--root"]).arg(&self.peers).output()?;
         if is_listed(&String::from_utf8_lossy(&list.stdout), name, version) {
@@ -81,13 +81,13 @@ impl Programs {
         match (&self.against, program) {
             (Some(build), GeneratorProgram::Onrush(_)) if contender.is_before => build.clone(),
             (_, GeneratorProgram::Shb | GeneratorProgram::Oha) => self.peers.join("bin").join(program.name()),
-            (_, GeneratorProgram::Onrush(_) | GeneratorProgram::Bare(_)) => self.own(program.name()),
+            (_, GeneratorProgram::Onrush(_) | GeneratorProgram::Bare(_)) => self.path_of(program.name()),
             _ => program.name().into(),
         }
     }
 
     /// Path of one of our own programs.
-    pub fn own(&self, name: &str) -> PathBuf {
+    pub fn path_of(&self, name: &str) -> PathBuf {
         match &self.packaged {
             Some(program) if name == "onrush" => program.clone(),
             _ => self.built.join(name),
@@ -103,12 +103,12 @@ impl Programs {
         let which = if self.packaged.is_some() { ", the static program of the packages" } else { "" };
         let mut versions = vec![format!("onrush {} ({}{which})", env!("CARGO_PKG_VERSION"), commit()?)];
         if let Some(build) = &self.against {
-            versions.push(format!("before: {}", installed(build.clone(), "onrush")?));
+            versions.push(format!("before: {}", installed_version(build.clone(), "onrush")?));
         }
         for &peer in peers.iter().filter(|peer| self.missing(**peer).is_none()) {
             versions.push(match CRATES.iter().find(|(known, _)| *known == peer) {
                 Some((_, version)) => format!("{} {version}", peer.name()),
-                None => installed(peer.name().into(), peer.name())?,
+                None => installed_version(peer.name().into(), peer.name())?,
             });
         }
         Ok(versions.join(", "))
@@ -131,7 +131,7 @@ fn build_packaged() -> io::Result<PathBuf> {
 }
 
 /// Why a missing program from Debian cannot be used.
-pub fn lacking(program: &str) -> Option<String> {
+pub fn reason_not_installed(program: &str) -> Option<String> {
     (!tools::has(program)).then(|| format!("skipped: {program} is not installed"))
 }
 
@@ -143,7 +143,7 @@ fn commit() -> io::Result<String> {
 }
 
 /// Name and version printed by an installed peer.
-fn installed(program: PathBuf, name: &str) -> io::Result<String> {
+fn installed_version(program: PathBuf, name: &str) -> io::Result<String> {
     let output = Command::new(program).arg("--version").output()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_pinned_version_is_taken_for_installed() {
+    fn only_pinned_versions_count_as_installed() {
         let list = "oha v1.16.0:\n    oha\nshb v0.6.0:\n    shb\n";
         assert!(is_listed(list, "shb", "0.6.0"));
         assert!(!is_listed(list, "shb", "0.6.1"));
@@ -181,8 +181,11 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_skipped_by_name() {
-        assert_eq!(lacking("sh"), None);
-        assert_eq!(lacking("no-such-program").as_deref(), Some("skipped: no-such-program is not installed"));
+    fn missing_programs_are_skipped_by_name() {
+        assert_eq!(reason_not_installed("sh"), None);
+        assert_eq!(
+            reason_not_installed("no-such-program").as_deref(),
+            Some("skipped: no-such-program is not installed")
+        );
     }
 }

@@ -71,9 +71,9 @@ impl<'a> Rounds<'a> {
     ) -> io::Result<Self> {
         let mut all = Self::new(row, comparisons, |contender| stage.missing(contender, &row.work));
         let mut servers = HashMap::new();
-        for contender in all.order(0).into_iter().map(|place| all.entrants[place].contender) {
+        for contender in all.round_order(0).into_iter().map(|place| all.entrants[place].contender) {
             let work = (contender.change)(row.work);
-            if let Entry::Vacant(place) = servers.entry(BenchSetup::place(&contender, &work)) {
+            if let Entry::Vacant(place) = servers.entry(BenchSetup::target_key(&contender, &work)) {
                 place.insert(stage.target(&contender, &work)?);
             }
         }
@@ -83,10 +83,10 @@ impl<'a> Rounds<'a> {
         for round in 0..rounds.min(row.rounds_max) {
             print!(".");
             io::stdout().flush()?;
-            for place in all.order(round) {
+            for place in all.round_order(round) {
                 let entrant = &mut all.entrants[place];
                 let work = (entrant.contender.change)(row.work);
-                let server = &servers[&BenchSetup::place(&entrant.contender, &work)];
+                let server = &servers[&BenchSetup::target_key(&entrant.contender, &work)];
                 let mut sample = stage.round(&entrant.contender, &work, server)?;
                 for _ in 1..ATTEMPTS {
                     let Err(why) = &sample else { break };
@@ -94,7 +94,7 @@ impl<'a> Rounds<'a> {
                     entrant.repeated += 1;
                     sample = stage.round(&entrant.contender, &work, server)?;
                 }
-                entrant.take(sample);
+                entrant.record_sample(sample);
             }
         }
         println!();
@@ -122,7 +122,7 @@ impl<'a> Rounds<'a> {
 
     /// Order of a round, as indices of entrants. Each round starts with the next contender; after a full cycle, the
     /// order is reversed.
-    fn order(&self, round: usize) -> Vec<usize> {
+    fn round_order(&self, round: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.entrants.len()).collect();
         order.retain(|&place| self.entrants[place].failure.is_none());
         let count = order.len().max(1);
@@ -175,7 +175,7 @@ impl<'a> Rounds<'a> {
 
 impl Entrant {
     /// Records a round. A contender that failed is excluded.
-    fn take(&mut self, sample: Result<RoundSample, String>) {
+    fn record_sample(&mut self, sample: Result<RoundSample, String>) {
         match sample {
             Ok(sample) => self.samples.push(sample),
             Err(why) => self.failure = Some(format!("{}: {why}", self.contender.title())),
@@ -215,13 +215,13 @@ mod tests {
                 ..RoundSample::default()
             });
             let entrant = self.entrants.iter_mut().find(|entrant| entrant.contender == contender).unwrap();
-            entrant.take(sample.map_err(str::to_owned));
+            entrant.record_sample(sample.map_err(str::to_owned));
         }
     }
 
     #[test]
-    fn every_contender_has_every_position_equally_often() {
-        let orders: Vec<Vec<usize>> = (0..8).map(|round| rounds(None).order(round)).collect();
+    fn contenders_have_positions_equally_often() {
+        let orders: Vec<Vec<usize>> = (0..8).map(|round| rounds(None).round_order(round)).collect();
         for place in 0..4 {
             for entrant in 0..4 {
                 let times = orders.iter().filter(|order| order[place] == entrant).count();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_differ_on_purpose_are_not_compared() {
+    fn intentionally_different_rates_are_not_compared() {
         let slower = Contender::onrush("onrush -R", |work| BenchWork { rate: 1_000, ..work });
         let comparison = beside(slower, Some(ONRUSH));
         let mut rounds = Rounds::new(&ROWS[0], &[comparison], |_| None);
@@ -272,7 +272,8 @@ mod tests {
         rounds.take(EPOLL, Err("no report: x"));
         rounds.take(ONRUSH, Ok((1.0, 1.0)));
         rounds.take(WRK, Ok((2.0, 1.0)));
-        let left: Vec<&str> = rounds.order(0).iter().map(|&place| rounds.entrants[place].contender.name).collect();
+        let left: Vec<&str> =
+            rounds.round_order(0).iter().map(|&place| rounds.entrants[place].contender.name).collect();
         assert_eq!(left, ["onrush", "wrk"]);
         assert!(rounds.figures(&beside(ONRUSH, Some(WRK))).is_ok());
         assert_eq!(rounds.figures(&beside(ONRUSH, Some(SHB))), Err("not had".to_owned()));

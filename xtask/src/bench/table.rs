@@ -58,7 +58,7 @@ impl TableLine {
 
     /// True if the document shows the line.
     fn is_shown(&self) -> bool {
-        let compared = compared(&self.comparison);
+        let compared = compared_programs(&self.comparison);
         SHOWN.iter().any(|&(row, unit, programs)| {
             row == self.row.name && unit == self.comparison.measure.unit && programs == compared
         })
@@ -118,7 +118,7 @@ impl Table {
 }
 
 /// The compared programs.
-fn compared(MeasureComparison { ours, other, .. }: &MeasureComparison) -> String {
+fn compared_programs(MeasureComparison { ours, other, .. }: &MeasureComparison) -> String {
     other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()))
 }
 
@@ -140,18 +140,18 @@ fn cells(line: &TableLine) -> Vec<String> {
             let which =
                 if matches!(measure.how, ValueSource::Lowest(_)) && other.is_none() { " (best round)" } else { "" };
             let interval = if low < high { format!("{low:.3}–{high:.3}") } else { none() };
-            (format!("{measured} {}", measure.unit), rates, significant(median, 4) + which, interval)
+            (format!("{measured} {}", measure.unit), rates, format_significant(median, 4) + which, interval)
         }
     };
     let (name, work) = (line.row.name.to_owned(), line.row.sentence.to_owned());
-    vec![name, work, measured, rates, compared(&line.comparison), limit, median, interval, verdict(line)]
+    vec![name, work, measured, rates, compared_programs(&line.comparison), limit, median, interval, verdict(line)]
 }
 
 /// Medians of a series of both sides, or of ours alone; `None` without values.
 fn medians(figures: &ComparisonFigures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates =
         [&figures.ours, &figures.others].into_iter().filter_map(|side| MedianEstimate::from_values(of(side)));
-    let medians: Vec<String> = estimates.map(|estimate| significant(estimate.median, digits)).collect();
+    let medians: Vec<String> = estimates.map(|estimate| format_significant(estimate.median, digits)).collect();
     (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
@@ -163,7 +163,7 @@ fn verdict(line: &TableLine) -> String {
     };
     let mut verdict = line.verdict().map_or("–", Verdict::name).to_owned();
     if let Some(rates) = line.rates().filter(|rates| RATE_MIN.judge(rates) != Verdict::Reached) {
-        verdict += &format!(", {} of the other's rate", significant(rates.median, 3));
+        verdict += &format!(", {} of the other's rate", format_significant(rates.median, 3));
     }
     if !figures.estimate.is_sure() {
         verdict += ", too few rounds";
@@ -175,7 +175,7 @@ fn verdict(line: &TableLine) -> String {
 }
 
 /// A value with this many significant digits, or more before the decimal point.
-fn significant(value: f64, digits: i32) -> String {
+fn format_significant(value: f64, digits: i32) -> String {
     let before_the_point = if value < 1.0 { 1 } else { value.log10() as i32 + 1 };
     let decimals = usize::try_from(digits - before_the_point).unwrap_or(0);
     format!("{value:.decimals$}")
@@ -262,20 +262,20 @@ small  keep-alive, 13-byte body, 100 connections  µs CPU/request               
     fn every_shown_line_is_in_the_rows() {
         for (row, unit, programs) in SHOWN {
             let comparisons = ROWS.iter().filter(|known| known.name == row).flat_map(|row| row.comparisons);
-            let found = comparisons.filter(|known| known.measure.unit == unit && compared(known) == programs);
+            let found = comparisons.filter(|known| known.measure.unit == unit && compared_programs(known) == programs);
             assert_eq!(found.count(), 1, "{row}, {unit}, {programs}");
         }
     }
 
     #[test]
-    fn the_csv_quotes_commas() {
+    fn csv_quotes_commas() {
         let csv = Table::from_lines(&lines()[3..]).csv();
         let last = "small,\"keep-alive, 13-byte body, 100 connections\",µs CPU/request,–,onrush ÷ shb,≤ 0.76,–,–,not had: no network";
         assert_eq!(csv.lines().last(), Some(last));
     }
 
     #[test]
-    fn the_document_has_the_same_cells() {
+    fn documents_have_the_same_cells() {
         let text = Table::from_lines(&lines()[3..]).markdown();
         let last = "| small | keep-alive, 13-byte body, 100 connections | µs CPU/request | – | onrush ÷ shb | ≤ 0.76 | – | – | not had: no network |";
         assert_eq!(text.lines().nth(1), Some("| --- | --- | --- | --- | --- | --- | --- | --- | --- |"));
@@ -304,7 +304,7 @@ small  keep-alive, 13-byte body, 100 connections  µs CPU/request               
     }
 
     #[test]
-    fn programs_get_the_value_of_every_round() {
+    fn json_has_the_value_of_every_round() {
         let json = json(&["a machine".to_owned()], &lines());
         assert_eq!(json["comparisons"][0]["values_other"], json!([8.0, 80.0, 10.0]));
         assert_eq!(json["comparisons"][0]["limit"], json!({"at_most": 0.76}));
