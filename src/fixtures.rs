@@ -86,7 +86,7 @@ pub fn whole(mut outcome: Outcome) -> Outcome {
     let mut row = RowFigures::default();
     row.record(&outcome.totals);
     outcome.timeline = Timeline { rows: vec![row], ..Timeline::default() };
-    outcome.timeline.end(crate::run::nanos(outcome.elapsed));
+    outcome.timeline.end_run(crate::run::nanos(outcome.elapsed));
     outcome
 }
 

@@ -30,14 +30,14 @@ impl Account {
     }
 
     /// Counts from now on.
-    pub fn restart(&mut self) {
-        self.last = self.read();
+    pub fn restart_counting(&mut self) {
+        self.last = self.read_counters();
     }
 
     /// Returns the activity since the last reading and starts the next period.
-    pub fn take(&mut self) -> Activity {
+    pub fn take_activity(&mut self) -> Activity {
         let before = self.last;
-        self.restart();
+        self.restart_counting();
         let queued = self.last.queued_ns.zip(before.queued_ns);
         Activity {
             wall_ns: self.last.wall_ns - before.wall_ns,
@@ -53,7 +53,7 @@ impl Account {
         thread_cpu_ns() - (self.last.user_ns + self.last.system_ns)
     }
 
-    fn read(&self) -> Reading {
+    fn read_counters(&self) -> Reading {
         let (wall_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
         let (user_ns, system_ns) = self.last.split(cpu_ns, thread_system_ns());
         Reading { wall_ns, user_ns, system_ns, queued_ns: self.queued_ns() }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_in_the_run_queue_is_known_where_the_kernel_counts_it() {
+    fn run_queue_time_is_read_from_schedstat() {
         assert_eq!(queued_ns(b"1030788 16229207 2\n"), Some(16_229_207));
         assert_eq!(queued_ns(b"1030788 0 2\n"), Some(0));
         for text in ["0 0 0\n", "", "1 2\n", "1 x 2\n", "-1 2 3\n"] {
@@ -101,10 +101,10 @@ mod tests {
     }
 
     #[test]
-    fn an_account_adds_up_to_the_time_that_passed() {
+    fn accounted_times_add_up_to_elapsed_time() {
         let mut account = Account::new(File::open("/proc/thread-self/schedstat").ok().map(OwnedFd::from));
         let begin_ns = thread_cpu_ns();
-        account.restart();
+        account.restart_counting();
         let mut sum = Activity::default();
         for round in 0..6 {
             let began = Instant::now();
@@ -113,7 +113,7 @@ mod tests {
             } else {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            sum += account.take();
+            sum += account.take_activity();
         }
         let cpu_ns = thread_cpu_ns() - begin_ns;
         assert!(sum.cpu_ns() <= cpu_ns && cpu_ns < sum.cpu_ns() + 2_000_000, "{sum:?}, {cpu_ns}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_the_processor_time_becomes_less_when_the_kernel_catches_up() {
+    fn user_and_system_times_never_decrease() {
         let mut last = Reading::default();
         let table = [(100, 0, (100, 0)), (200, 150, (100, 100)), (300, 160, (140, 160)), (300, 160, (140, 160))];
         for (cpu_ns, system_ns, expected) in table {
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_schedstat_only_processor_time_is_known() {
+    fn missing_schedstat_leaves_only_processor_time() {
         let mut account = Account::default();
-        account.restart();
-        let activity = account.take();
+        account.restart_counting();
+        let activity = account.take_activity();
         assert!(activity.wall_ns > 0 && activity.cpu_ns() > 0, "{activity:?}");
         assert_eq!((activity.queued_ns, activity.asleep_ns()), (None, None));
     }

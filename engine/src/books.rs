@@ -62,7 +62,7 @@ impl Books {
     }
 
     /// Measures from `start` on, for `duration_ns` if the end is known.
-    pub fn begin(&mut self, start: Nanos, duration_ns: Option<u64>) {
+    pub fn begin_measuring(&mut self, start: Nanos, duration_ns: Option<u64>) {
         self.start = start;
         self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
         self.sampled_at = start;
@@ -73,18 +73,18 @@ impl Books {
 
     /// Starts counting the thread's time.
     pub fn restart_account(&mut self) {
-        self.account.iter_mut().for_each(Account::restart);
+        self.account.iter_mut().for_each(Account::restart_counting);
     }
 
     /// Counts the thread's time since the last call.
     pub fn settle_account(&mut self) {
         if let Some(account) = &mut self.account {
-            self.tally.interval.activity += account.take();
+            self.tally.interval.activity += account.take_activity();
         }
     }
 
     /// Records the rate since the last sample. If idle time is left out, the sample waits until a response completes.
-    pub fn sample(&mut self, now: Nanos) {
+    pub fn sample_rate(&mut self, now: Nanos) {
         let Scale { rate_unit_ns: unit_ns, omits_idle, .. } = self.scale;
         let elapsed = now.since(self.sampled_at) / unit_ns;
         let completed = self.tally.completed - self.sampled_completed;
@@ -98,18 +98,18 @@ impl Books {
 
     /// Records the rate, unless the last sample was so late that little time has passed since. The next sample covers
     /// that time.
-    pub fn sample_if_due(&mut self, now: Nanos) {
+    pub fn sample_rate_if_due(&mut self, now: Nanos) {
         if now.since(self.sampled_at) >= self.sample_ns / 2 {
-            self.sample(now);
+            self.sample_rate(now);
         }
     }
 
     /// Records the rate at the end of the run. A run too short for a sample gets one here. The rest after the last
     /// sample counts if it is long enough to be meaningful, unless idle time is left out.
-    pub fn sample_rest(&mut self, now: Nanos) {
+    pub fn sample_rate_at_end(&mut self, now: Nanos) {
         let is_long = now.since(self.sampled_at) >= self.sample_ns / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
-            self.sample(now);
+            self.sample_rate(now);
         }
     }
 
@@ -121,11 +121,11 @@ impl Books {
     }
 
     /// Records a long time in the script, from the start of measuring on.
-    pub fn held_up(&mut self, from: Nanos, until: Nanos) {
+    pub fn record_script_delay(&mut self, from: Nanos, until: Nanos) {
         let gap = Gap { from_ns: from.since(self.start), until_ns: until.min(self.end_at).since(self.start) };
         if gap.length_ns() > 0 {
             self.tally.interval.activity.held_up_ns += gap.length_ns();
-            silences::push(&mut self.in_script, gap, IN_SCRIPT_MAX);
+            silences::push_longest(&mut self.in_script, gap, IN_SCRIPT_MAX);
         }
     }
 

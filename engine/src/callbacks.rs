@@ -88,7 +88,7 @@ pub struct Wants {
 
 impl Wants {
     /// True if any callback runs while requests are in flight.
-    pub fn any(&self) -> bool {
+    pub fn has_callbacks(&self) -> bool {
         self.request || self.delay || self.response
     }
 }
@@ -120,7 +120,7 @@ impl Caller {
     ) -> Self {
         let response = callbacks.response.as_ref();
         let wants = Wants {
-            request: !source.repeats(),
+            request: !source.repeats_one_batch(),
             delay: callbacks.think_ns.is_some(),
             response: response.is_some(),
             headers: response.is_some_and(|response| response.headers),
@@ -131,74 +131,79 @@ impl Caller {
 
     /// A new connection's shelf for the response parts that the script reads. `None`: the script reads at most the
     /// status.
-    pub fn shelf(&self) -> Option<Shelf> {
+    pub fn new_shelf(&self) -> Option<Shelf> {
         (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.budget))
     }
 
     /// Ends the run with a failure.
-    pub fn fail(&mut self, failure: ScriptFailure) {
+    pub fn end_with_failure(&mut self, failure: ScriptFailure) {
         self.failure.get_or_insert(failure);
         self.has_ended = true;
     }
 
     /// A connection's pause before its next batch, in nanoseconds; zero if the script returned no time.
-    pub fn think_ns(&mut self) -> u64 {
-        let asked =
-            self.enter(Callback::Delay, |caller| caller.callbacks.think_ns.as_mut().map_or(Ok(Some(0)), |ask| ask()));
+    pub fn pause_before_batch_ns(&mut self) -> u64 {
+        let asked = self.run_callback(Callback::Delay, |caller| {
+            caller.callbacks.think_ns.as_mut().map_or(Ok(Some(0)), |ask| ask())
+        });
         self.pauses_unread |= asked == Some(None);
         asked.flatten().unwrap_or(0)
     }
 
     /// Gets the next batch. Returns true if there is one, `None` if the source failed.
-    pub fn next(&mut self, batch: &mut Vec<Request>) -> Option<bool> {
+    pub fn next_batch(&mut self, batch: &mut Vec<Request>) -> Option<bool> {
         batch.clear();
-        let is_there = self.enter(Callback::Request, |caller| caller.source.next(batch));
+        let is_there = self.run_callback(Callback::Request, |caller| caller.source.next_batch(batch));
         debug_assert!(is_there.is_none_or(|is_there| is_there != batch.is_empty()), "a batch has at least one request");
         is_there
     }
 
     /// The number of the name shared by the batch's requests.
-    pub fn name(&self) -> u16 {
-        self.source.name()
+    pub fn batch_name(&self) -> u16 {
+        self.source.batch_name()
     }
 
     /// Passes a complete response to the script.
-    pub fn answered(&mut self, response: &Response<'_>) {
-        self.enter(Callback::Response, |caller| match &mut caller.callbacks.response {
+    pub fn pass_response_to_script(&mut self, response: &Response<'_>) {
+        self.run_callback(Callback::Response, |caller| match &mut caller.callbacks.response {
             Some(on_response) => (on_response.call)(response),
             None => Ok(()),
         });
     }
 
     /// The address for a new connection; `None`: the plan decides.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub fn choose_address(&self) -> Option<SocketAddr> {
         self.callbacks.address.as_ref().and_then(|ask| ask())
     }
 
     /// Stops counting script time.
-    pub fn takes_no_time(&mut self) {
+    pub fn ignore_script_time(&mut self) {
         (self.callbacks.spent_ns, self.callbacks.take_long) = (None, None);
     }
 
     /// Takes the long script times since the last call, in nanoseconds of the system's monotonic clock.
-    pub fn take_long(&self) -> Vec<(u64, u64)> {
+    pub fn take_long_script_times(&self) -> Vec<(u64, u64)> {
         self.callbacks.take_long.as_ref().map_or_else(Vec::new, |take| take())
     }
 
     /// Total script time of the worker, in nanoseconds.
-    pub fn spent_ns(&self) -> u64 {
+    pub fn script_time_ns(&self) -> u64 {
         self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
     }
 
     /// Runs a callback, unless an earlier one has failed or ended the worker. Responses that arrived before the
     /// worker's end are still passed to the script, because they count.
-    fn enter<T>(&mut self, callback: Callback, call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>) -> Option<T> {
+    fn run_callback<T>(
+        &mut self,
+        callback: Callback,
+        call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>,
+    ) -> Option<T> {
         if self.has_ended && (self.failure.is_some() || callback != Callback::Response) {
             return None;
         }
-        self.worker_link.enter(callback);
+        self.worker_link.show_callback(callback);
         let outcome = call(self);
-        self.worker_link.enter(Callback::None);
+        self.worker_link.show_callback(Callback::None);
         self.has_ended = outcome.is_err() || self.callbacks.is_stopped.as_ref().is_some_and(|is_stopped| is_stopped());
         outcome.map_err(|failure| self.failure = Some(failure)).ok()
     }

@@ -65,16 +65,16 @@ impl Checks {
     }
 
     /// Checks a head. No text of the body counts as found yet.
-    pub fn head(&mut self, checked: &mut Checked, fields: &Fields<'_>) {
-        self.put_back(checked);
-        checked.failed = bits(self.texts.len()) << self.headers.len();
+    pub fn check_head(&mut self, checked: &mut Checked, fields: &Fields<'_>) {
+        self.recycle_memory(checked);
+        checked.failed = lowest_bits(self.texts.len()) << self.headers.len();
         for (number, ExpectedHeader { name, value }) in self.headers.iter().enumerate() {
             let of_name = || fields.clone().filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
             if of_name().any(|(_, found)| value.as_ref().is_none_or(|value| value.as_bytes() == found)) {
                 continue;
             }
             // The first failed check provides the example.
-            if let (Some((_, found)), 0) = (of_name().next(), checked.failed & bits(number)) {
+            if let (Some((_, found)), 0) = (of_name().next(), checked.failed & lowest_bits(number)) {
                 extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).value, found);
             }
             checked.failed |= 1 << number;
@@ -83,7 +83,7 @@ impl Checks {
 
     /// Searches the next piece of a body for the texts.
     #[inline]
-    pub fn data(&mut self, checked: &mut Checked, piece: &[u8]) {
+    pub fn search_body(&mut self, checked: &mut Checked, piece: &[u8]) {
         if checked.failed >> self.headers.len() != 0 {
             self.search(checked, piece);
         }
@@ -97,7 +97,7 @@ impl Checks {
                 continue;
             }
             let before = checked.seen.as_ref().map_or(0, |seen| seen.matched[number]);
-            match text.advance(before, piece) {
+            match text.match_piece(before, piece) {
                 // A body that arrives in one piece needs no memory.
                 None => checked.failed &= !bit,
                 Some(matched) => {
@@ -111,14 +111,14 @@ impl Checks {
     }
 
     /// The actual value, or the beginning of the body, for the first failed check.
-    pub fn instead(&self, checked: &Checked) -> Vec<u8> {
-        let is_of_head = checked.failed & bits(self.headers.len()) != 0;
+    pub fn failed_value(&self, checked: &Checked) -> Vec<u8> {
+        let is_of_head = checked.failed & lowest_bits(self.headers.len()) != 0;
         let part = checked.seen.as_ref().map(|seen| if is_of_head { &seen.value } else { &seen.body });
         part.cloned().unwrap_or_default()
     }
 
     /// Takes back the memory of a response that is no longer needed.
-    pub fn put_back(&mut self, checked: &mut Checked) {
+    pub fn recycle_memory(&mut self, checked: &mut Checked) {
         if let Some(mut seen) = checked.seen.take() {
             seen.matched.fill(0);
             seen.value.clear();
@@ -136,7 +136,7 @@ fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: u
 }
 
 /// The lowest `count` bits.
-fn bits(count: usize) -> u32 {
+fn lowest_bits(count: usize) -> u32 {
     (1 << count) - 1
 }
 
@@ -159,14 +159,14 @@ impl Text {
     fn new(text: &[u8]) -> Self {
         let mut text = Self { finder: Finder::new(text).into_owned(), borders: vec![0] };
         for end in 1..text.finder.needle().len() {
-            let border = text.step(text.borders[end - 1], text.finder.needle()[end]);
+            let border = text.match_byte(text.borders[end - 1], text.finder.needle()[end]);
             text.borders.push(border);
         }
         text
     }
 
     /// Length of the match after this byte, given the length before it.
-    fn step(&self, mut matched: usize, byte: u8) -> usize {
+    fn match_byte(&self, mut matched: usize, byte: u8) -> usize {
         let text = self.finder.needle();
         while matched > 0 && text[matched] != byte {
             matched = self.borders[matched - 1];
@@ -174,12 +174,12 @@ impl Text {
         matched + usize::from(text[matched] == byte)
     }
 
-    /// [`Self::step`] for a piece of a body; `None`: it contains the end of the text.
-    fn advance(&self, mut matched: usize, piece: &[u8]) -> Option<usize> {
+    /// [`Self::match_byte`] for a piece of a body; `None`: it contains the end of the text.
+    fn match_piece(&self, mut matched: usize, piece: &[u8]) -> Option<usize> {
         let length = self.finder.needle().len();
         let mut rest = piece;
         while let ([byte, others @ ..], 1..) = (rest, matched) {
-            matched = self.step(matched, *byte);
+            matched = self.match_byte(matched, *byte);
             if matched == length {
                 return None;
             }
@@ -189,7 +189,7 @@ impl Text {
             return None;
         }
         let tail = &rest[rest.len().saturating_sub(length - 1)..];
-        Some(tail.iter().fold(matched, |matched, byte| self.step(matched, *byte)))
+        Some(tail.iter().fold(matched, |matched, byte| self.match_byte(matched, *byte)))
     }
 }
 
@@ -203,14 +203,14 @@ mod tests {
         let mut start = 0;
         let mut matched = Some(0);
         for &end in ends.iter().chain(&[body.len()]) {
-            matched = matched.and_then(|matched| text.advance(matched, &body[start..end]));
+            matched = matched.and_then(|matched| text.match_piece(matched, &body[start..end]));
             start = end;
         }
         matched.is_none()
     }
 
     #[test]
-    fn a_text_is_found_wherever_a_body_is_split() {
+    fn texts_are_found_across_any_split() {
         for (text, body) in [
             ("a", "xxaxx"),
             ("aab", "aaaab"),

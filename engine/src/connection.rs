@@ -111,7 +111,7 @@ impl Live {
 
     /// Records that the transport accepted `n` more bytes of the protocol.
     #[inline(always)]
-    pub fn accepted(&mut self, n: usize) {
+    pub fn on_accepted(&mut self, n: usize) {
         self.unsent -= n;
         self.protocol.handle_sent(n);
     }
@@ -119,7 +119,7 @@ impl Live {
     /// Starts the part of a batch's rest that leaves together, once the earlier requests have left. Returns true if
     /// anything was started.
     #[inline(always)]
-    pub fn go_on(&mut self, at: Nanos, tally: &mut Tally) -> bool {
+    pub fn start_rest_of_batch(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         self.open.any_waits() && self.start_waiting(at, tally)
     }
 
@@ -130,7 +130,7 @@ impl Live {
         let mut any = false;
         while self.protocol.capacity() > 0
             && let Some(request) = self.open.first_waiting().filter(|request| self.protocol.leaves_together(request))
-            && let Ok(stream) = self.protocol.start(request, self.draining && self.open.waiting() == 1)
+            && let Ok(stream) = self.protocol.start(request, self.draining && self.open.waiting_count() == 1)
             && let Some(mut request) = self.take_waiting(stream, tally)
         {
             if !request.is_last && !request.is_gathered {
@@ -145,12 +145,12 @@ impl Live {
 
     /// Takes out the first request of the batch's rest, which now has this stream.
     fn take_waiting(&mut self, stream: StreamId, tally: &mut Tally) -> Option<OpenRequest> {
-        if self.open.any_waits() { self.open.take_waiting(stream, tally.watch()) } else { None }
+        if self.open.any_waits() { self.open.take_waiting(stream, tally.watch_next_request()) } else { None }
     }
 
     /// Adds a started request.
     #[inline(always)]
-    pub fn begin(&mut self, request: OpenRequest, now: Nanos) {
+    pub fn add_request(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
             self.busy_since = now;
         }
@@ -158,94 +158,94 @@ impl Live {
     }
 
     /// Stamps the gathered requests, which go to the kernel now.
-    pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
+    pub fn stamp_gathered(&mut self, now: Nanos, tally: &mut Tally) {
         if self.open.are_gathered() {
             self.busy_since = now;
         }
-        self.open.leave(|request| {
-            if !request.is_again() {
+        self.open.stamp_gathered(|request| {
+            if !request.was_sent_before() {
                 request.sent_at = now;
             }
-            tally.submitted(request, now);
+            tally.count_submitted(request, now);
         });
     }
 
     /// Allows late requests to be counted as late again.
-    pub fn forget_late(&mut self) {
+    pub fn reset_late(&mut self) {
         self.open.iter_mut().for_each(|request| request.late = false);
     }
 
     /// Counts the requests still in flight at the end of the run.
-    pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
+    pub fn count_open_at_end(&mut self, now: Nanos, tally: &mut Tally) {
         if !self.open.are_gathered() {
-            tally.was_busy(self.busy_since, now);
+            tally.count_busy_time(self.busy_since, now);
         }
-        self.open.iter_mut().for_each(|request| tally.left_open(request, now));
-        for index in 0..self.open.waiting() {
-            if let Some(request) = self.open.nth_waiting(index, tally.watch()) {
-                tally.left_open(&OpenRequest { sent_at: now, ..request }, now);
+        self.open.iter_mut().for_each(|request| tally.count_open_at_end(request, now));
+        for index in 0..self.open.waiting_count() {
+            if let Some(request) = self.open.nth_waiting(index, tally.watch_next_request()) {
+                tally.count_open_at_end(&OpenRequest { sent_at: now, ..request }, now);
             }
         }
     }
 
     /// Handles received bytes.
-    pub fn receive(&mut self, bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    pub fn handle_received(&mut self, bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         self.heard_at = at;
         if let Some(transcript) = &mut tally.transcript {
             match &mut self.frame_readers {
                 // The opening frames of an HTTP/2 server are not a response.
-                Some(readers) => readers[1].read(bytes, |frame| transcript.frame(false, frame)),
+                Some(readers) => readers[1].read_bytes(bytes, |frame| transcript.record_frame(false, frame)),
                 None => {
                     transcript.first_received.get_or_insert(at);
-                    transcript.receive(bytes);
+                    transcript.record_received(bytes);
                 }
             }
         }
-        self.take(bytes, at, tally, script);
-        tally.received(bytes.len(), self.troubled);
+        self.process_input(bytes, at, tally, script);
+        tally.count_received(bytes.len(), self.troubled);
     }
 
     /// Notes on the request with this stream.
-    fn watched(&mut self, stream: StreamId) -> Option<&mut Watched> {
-        self.request(stream)?.watched.as_deref_mut()
+    fn watched_request(&mut self, stream: StreamId) -> Option<&mut Watched> {
+        self.open_request(stream)?.watched.as_deref_mut()
     }
 
     /// True if the body of the response being read is needed.
     pub fn wants_body(&mut self, tally: &Tally) -> bool {
         let is_sample = |live: &mut Self| {
             let stream = live.protocol.reading();
-            stream.and_then(|stream| live.watched(stream)).is_some_and(|watched| watched.sample.is_some())
+            stream.and_then(|stream| live.watched_request(stream)).is_some_and(|watched| watched.sample.is_some())
         };
         tally.wants_body() || tally.watches() && is_sample(self)
     }
 
     /// Notes that the kernel discarded `n` bytes of a body unread.
-    pub fn skip(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    pub fn handle_skipped(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         if tally.watches()
             && let Some(stream) = self.protocol.reading()
-            && let Some(watched) = self.watched(stream)
+            && let Some(watched) = self.watched_request(stream)
         {
             watched.body_bytes += n;
         }
         self.protocol.handle_skipped(n);
-        self.take(&[], at, tally, script);
+        self.process_input(&[], at, tally, script);
     }
 
     /// Passes any bytes to the protocol and records its events; in one place, because it is inlined.
-    pub fn take(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    pub fn process_input(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         loop {
             let mut taken = 0;
             if !bytes.is_empty() {
                 if tally.wants_first_bytes()
                     && let Some(stream) = self.protocol.reading()
-                    && let Some(request) = self.request(stream)
+                    && let Some(request) = self.open_request(stream)
                 {
                     request.first_at.get_or_insert(at);
                 }
                 taken = self.protocol.handle_bytes(bytes, at);
                 debug_assert!(taken > 0, "a protocol takes at least one byte");
             }
-            self.take_events(bytes, at, tally, script);
+            self.record_events(bytes, at, tally, script);
             if taken >= bytes.len() {
                 return;
             }
@@ -255,35 +255,42 @@ impl Live {
 
     /// Records the protocol's events; `input`: the bytes that caused them.
     #[inline(always)]
-    fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
+    fn record_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
             match event {
                 Event::Complete { stream, grpc_status, is_early } => {
                     if grpc_status != 0 || is_early {
-                        self.note(stream, grpc_status, is_early, input, tally);
+                        self.note_outcome(stream, grpc_status, is_early, input, tally);
                     }
-                    self.completed(stream, at, tally, script);
+                    self.on_complete(stream, at, tally, script);
                 }
                 Event::Head { stream, status } => {
-                    if status != REQUEST_TIMEOUT || !self.timed_out(stream, at, tally) {
-                        self.head(stream, status, input, at, tally);
+                    if status != REQUEST_TIMEOUT || !self.return_after_timeout_status(stream, at, tally) {
+                        self.on_head(stream, status, input, at, tally);
                     }
                 }
-                Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
+                Event::Data { stream, range } => self.on_data(stream, &input[range], tally, script),
                 Event::Message { .. } => {}
-                rare => self.take_rare(rare, &mut counted, input, at, tally),
+                rare => self.record_rare_event(rare, &mut counted, input, at, tally),
             }
         }
         if counted == Some(Error::AnsweredInHttp1) {
-            tally.refused(&mut Vec::new(), input);
+            tally.search_tls_hint(&mut Vec::new(), input);
         }
     }
 
     /// Records an event that ordinary responses do not have. `counted`: the last error counted for this input.
     #[cold]
-    fn take_rare(&mut self, event: Event, counted: &mut Option<Error>, input: &[u8], at: Nanos, tally: &mut Tally) {
-        self.fail_waiting(counted, at, tally);
+    fn record_rare_event(
+        &mut self,
+        event: Event,
+        counted: &mut Option<Error>,
+        input: &[u8],
+        at: Nanos,
+        tally: &mut Tally,
+    ) {
+        self.fail_rest_of_batch(counted, at, tally);
         match event {
             Event::Complete { .. } | Event::Head { .. } | Event::Data { .. } | Event::Message { .. } => {}
             Event::Trailer { stream } => {
@@ -296,18 +303,18 @@ impl Live {
                     }
                 }
                 if let Some(transcript) = &mut tally.transcript {
-                    transcript.trailers(&self.text(input));
+                    transcript.record_trailers(&self.last_head_text(input));
                 }
             }
             Event::Lives { stream } => {
-                if let Some(request) = self.request(stream) {
+                if let Some(request) = self.open_request(stream) {
                     request.lives = true;
                 }
             }
             Event::Interim { stream, .. } => {
                 tally.interval.counters.interim += 1;
                 // Only the final response has a time to first byte.
-                if let Some(request) = self.request(stream) {
+                if let Some(request) = self.open_request(stream) {
                     request.first_at = None;
                 }
                 if let Some(transcript) = &mut tally.transcript {
@@ -316,14 +323,14 @@ impl Live {
                 self.transcribe_head(input, tally);
             }
             Event::Failed { stream, error, retryable } => {
-                if self.failed(stream, error, retryable, input, at, tally) {
+                if self.on_failed(stream, error, retryable, input, at, tally) {
                     *counted = Some(error);
                 }
             }
             // The end of the stream comes without input.
             Event::Draining { error: Some(Error::ClosedBeforeResponse) } if !input.is_empty() => {
                 self.draining = true;
-                self.troubled |= tally.closed_idle(at);
+                self.troubled |= tally.count_idle_close(at);
             }
             Event::Draining { error } => {
                 self.draining = true;
@@ -334,7 +341,7 @@ impl Live {
                 let is_said = error == *counted || matches!(error, Some(Error::GoAway(_)));
                 if let Some(error) = error.filter(|_| !is_said) {
                     let example = || example(error, input, &self.protocol);
-                    tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
+                    tally.record_error(phase_of(error.failed_part()), Cause::Protocol(error), at, example);
                     *counted = Some(error);
                 }
             }
@@ -342,34 +349,34 @@ impl Live {
     }
 
     /// Fails the rest of a batch if the connection takes no more requests.
-    fn fail_waiting(&mut self, counted: &mut Option<Error>, at: Nanos, tally: &mut Tally) {
-        let Some((error, retryable)) = self.protocol.unanswered() else { return };
+    fn fail_rest_of_batch(&mut self, counted: &mut Option<Error>, at: Nanos, tally: &mut Tally) {
+        let Some((error, retryable)) = self.protocol.rest_of_batch_error() else { return };
         while let Some(request) = self.take_waiting(StreamId(0), tally) {
-            self.ended(&request, at, tally);
-            if self.not_answered(request, error, retryable, &[], at, tally) {
+            self.on_request_ended(&request, at, tally);
+            if self.record_unanswered(request, error, retryable, &[], at, tally) {
                 *counted = Some(error);
             }
         }
     }
 
     /// Fails all requests in flight with the transport, or only the connection if none was in flight.
-    pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
-        let known = self.protocol.take_known();
+    pub fn on_transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
+        let known = self.protocol.take_settled_requests();
         let has_known = !known.is_empty();
         for (stream, error, retryable) in known {
-            self.failed(stream, error, retryable, &[], at, tally);
+            self.on_failed(stream, error, retryable, &[], at, tally);
         }
         self.troubled = true;
         let (cause, is_send) = self.send_error.map_or((cause, false), |errno| (cause_of(errno), true));
         if self.open.is_empty() && !has_known {
-            tally.error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
+            tally.record_error(if is_send { Phase::Send } else { Phase::Head }, cause, at, || example.to_vec());
         }
         if !self.open.are_gathered() {
-            tally.was_busy(self.busy_since, at);
+            tally.count_busy_time(self.busy_since, at);
         }
         let fail = |request: &OpenRequest, tally: &mut Tally| {
             let phase = if is_send { Phase::Send } else { phase_of_transport(request) };
-            tally.failed(request, phase, cause, at, || example.to_vec());
+            tally.record_failed(request, phase, cause, at, || example.to_vec());
         };
         self.open.drain().for_each(|request| fail(&request, tally));
         while let Some(request) = self.take_waiting(StreamId(0), tally) {
@@ -378,32 +385,32 @@ impl Live {
     }
 
     /// Abandons the requests older than `limit_ns` and counts late ones.
-    pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
+    pub fn abandon_overdue(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         if let Some(limit_ns) = limit_ns {
             for stream in self.open.older_than(limit_ns, now) {
-                self.give_up(stream, limit_ns, now, tally);
+                self.abandon_with_followers(stream, limit_ns, now, tally);
             }
         }
         for request in self.open.iter_mut().filter(|request| !request.lives && !request.is_gathered) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
                 request.late = true;
-                tally.late_as(self.protocol.why_late(request.stream), now);
+                tally.count_late_with_cause(self.protocol.late_cause(request.stream), now);
             }
         }
     }
 
     /// Abandons a request and all requests whose responses must follow its response.
-    fn give_up(&mut self, stream: StreamId, limit_ns: u64, now: Nanos, tally: &mut Tally) {
+    fn abandon_with_followers(&mut self, stream: StreamId, limit_ns: u64, now: Nanos, tally: &mut Tally) {
         if self.open.get_mut(stream).is_none() {
             // The request ended with an earlier one.
             return;
         }
         // A request may be older than its connection.
-        let want = self.protocol.waits_for(Some(stream)).filter(|_| now.since(self.busy_since) >= limit_ns);
+        let want = self.protocol.overdue_server_event(Some(stream)).filter(|_| now.since(self.busy_since) >= limit_ns);
         self.protocol.cancel(stream);
-        match want.and_then(|error| Some((error, self.end(stream, now, tally)?))) {
+        match want.and_then(|error| Some((error, self.end_request(stream, now, tally)?))) {
             Some((error, request)) => {
-                tally.failed(&request, phase_of(error.part()), Cause::Protocol(error), now, Vec::new);
+                tally.record_failed(&request, phase_of(error.failed_part()), Cause::Protocol(error), now, Vec::new);
                 // The next connection may fare better.
                 (self.draining, self.troubled) = (true, true);
             }
@@ -417,17 +424,17 @@ impl Live {
             match event {
                 Event::Failed { stream, retryable: false, .. } => self.abandon(stream, now, tally),
                 Event::Failed { stream, error, .. } => {
-                    self.failed(stream, error, true, &[], now, tally);
+                    self.on_failed(stream, error, true, &[], now, tally);
                 }
                 Event::Draining { .. } => self.draining = true,
                 _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
             }
         }
-        while self.protocol.unanswered().is_some()
+        while self.protocol.rest_of_batch_error().is_some()
             && let Some(request) = self.take_waiting(StreamId(0), tally)
         {
-            self.ended(&request, now, tally);
-            tally.abandoned(&request, now);
+            self.on_request_ended(&request, now, tally);
+            tally.count_abandoned(&request, now);
         }
         if self.draining && want.is_none() {
             // The connection has waited long enough: the next one need not back off as well.
@@ -440,7 +447,7 @@ impl Live {
     /// True if the connection has waited longer than the limit for something that every request needs, such as
     /// SETTINGS. Counts the failure.
     pub fn is_stuck(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) -> bool {
-        let Some(error) = self.protocol.waits_for(None).filter(|_| self.open.is_empty()) else {
+        let Some(error) = self.protocol.overdue_server_event(None).filter(|_| self.open.is_empty()) else {
             self.stuck_since = None;
             return false;
         };
@@ -449,76 +456,83 @@ impl Live {
             return false;
         }
         self.troubled = true;
-        tally.error(phase_of(error.part()), Cause::Protocol(error), now, Vec::new);
+        tally.record_error(phase_of(error.failed_part()), Cause::Protocol(error), now, Vec::new);
         true
     }
 
     fn abandon(&mut self, stream: StreamId, now: Nanos, tally: &mut Tally) {
-        if let Some(request) = self.end(stream, now, tally) {
-            tally.abandoned(&request, now);
+        if let Some(request) = self.end_request(stream, now, tally) {
+            tally.count_abandoned(&request, now);
         }
     }
 
     /// Records an early response or a failed gRPC call. Call before the trailers are dropped: `input` still contains
     /// the message.
     #[cold]
-    fn note(&mut self, stream: StreamId, grpc_status: u8, is_early: bool, input: &[u8], tally: &mut Tally) {
+    fn note_outcome(&mut self, stream: StreamId, grpc_status: u8, is_early: bool, input: &[u8], tally: &mut Tally) {
         let Some(request) = self.open.get_mut(stream) else { return };
         tally.interval.counters.early += u64::from(is_early);
         if grpc_status != 0 {
             let message = self.protocol.fields(input).value(b"grpc-message").unwrap_or_default();
-            let mut message = percent_encoding::decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
+            let mut message = percent_encoding::percent_decoded(&message[..message.len().min(3 * EXAMPLE_BYTES)]);
             message.truncate(EXAMPLE_BYTES);
             request.watched.get_or_insert_default().failed_call = Some(FailedCall { status: grpc_status, message });
         }
     }
 
     #[inline(always)]
-    fn completed(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
-        let Some(mut request) = self.end(stream, at, tally) else { return };
+    fn on_complete(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
+        let Some(mut request) = self.end_request(stream, at, tally) else { return };
         self.answered = true;
         self.troubled = false;
         self.unanswered_since = None;
-        let latency_ns = tally.complete(&mut request, at);
+        let latency_ns = tally.record_complete(&mut request, at);
         if let Some(transcript) = &mut tally.transcript {
             transcript.completed = Some(at);
         }
         if script.wants.response {
-            self.tell(request, latency_ns, tally, script);
+            self.pass_to_script(request, latency_ns, tally, script);
         }
     }
 
     /// Passes a complete response to the script.
-    fn tell(&mut self, request: OpenRequest, latency_ns: u64, tally: &mut Tally, script: &mut Caller) {
+    fn pass_to_script(&mut self, request: OpenRequest, latency_ns: u64, tally: &mut Tally, script: &mut Caller) {
         let (head, trailers, body) = request
             .kept
             .as_ref()
             .map_or_else(Default::default, |kept| (kept.head.bytes(), kept.trailers.bytes(), kept.body.bytes()));
         let remark = request.content.as_ref().and_then(Request::remark);
-        script.answered(&Response { status: request.status.unwrap_or(0), head, trailers, body, latency_ns, remark });
+        script.pass_response_to_script(&Response {
+            status: request.status.unwrap_or(0),
+            head,
+            trailers,
+            body,
+            latency_ns,
+            remark,
+        });
         if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
-            tally.interval.counters.cut_responses += u64::from(kept.is_cut());
-            shelf.put_back(kept);
+            tally.interval.counters.cut_responses += u64::from(kept.was_truncated());
+            shelf.recycle_memory(kept);
         }
     }
 
     /// Handles a response with status 408 that only says that the server had ended an idle connection before the
     /// request arrived: sends the request again, once. Returns true in that case.
     #[cold]
-    fn timed_out(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {
-        let is_again = self.request(stream).is_none_or(|request| request.is_again());
+    fn return_after_timeout_status(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {
+        let is_again = self.open_request(stream).is_none_or(|request| request.was_sent_before());
         if is_again || tally.counts_idle_closes() || !self.protocol.decline_timeout(stream) {
             return false;
         }
-        if let Some(request) = self.end(stream, at, tally) {
-            tally.returned(OpenRequest { first_at: None, ..request }, at);
+        if let Some(request) = self.end_request(stream, at, tally) {
+            tally.queue_returned(OpenRequest { first_at: None, ..request }, at);
         }
-        tally.closed_idle(at);
+        tally.count_idle_close(at);
         true
     }
 
     #[inline(always)]
-    fn head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
+    fn on_head(&mut self, stream: StreamId, status: u16, input: &[u8], at: Nanos, tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.first_received.get_or_insert(at);
         }
@@ -529,23 +543,23 @@ impl Live {
             }
             if let Some(watched) = &mut request.watched {
                 if let Some(checks) = &mut tally.checks {
-                    checks.head(&mut watched.checked, &self.protocol.fields(input));
+                    checks.check_head(&mut watched.checked, &self.protocol.fields(input));
                 }
                 let fields = self.protocol.fields(input);
-                if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status, &fields)) {
-                    let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
+                if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.may_sample(status, &fields)) {
+                    let sample = watched.sample.get_or_insert_with(|| samples.memory_shelf().take_memory());
                     sample.head.add_lines(|text| self.protocol.write_text(input, text));
                 }
             }
             if let Some(shelf) = &mut self.shelf {
-                let kept = request.kept.get_or_insert_with(|| shelf.take());
+                let kept = request.kept.get_or_insert_with(|| shelf.take_memory());
                 kept.head.add_lines(|text| self.protocol.write_text(input, text));
             }
         }
         if status >= 300 {
             if tally.wants_location(status) {
-                tally.locate(self.protocol.fields(input).value(b"location"));
-            } else if status == 400 && tally.wants_refusal() {
+                tally.keep_location(self.protocol.fields(input).value(b"location"));
+            } else if status == 400 && tally.wants_tls_hint() {
                 self.refusal = Some((stream, Vec::new()));
             }
         }
@@ -555,23 +569,23 @@ impl Live {
     }
 
     #[inline(always)]
-    fn data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
+    fn on_data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
         if let Some(transcript) = &mut tally.transcript {
-            transcript.data(data);
+            transcript.record_data(data);
         }
         if let Some((of, refusal)) = &mut self.refusal
             && *of == stream
-            && tally.refused(refusal, data)
+            && tally.search_tls_hint(refusal, data)
         {
-            tally.expects_tls();
+            tally.count_tls_hint();
             self.refusal = None;
         }
         if tally.watches()
-            && let Some(watched) = self.watched(stream)
+            && let Some(watched) = self.watched_request(stream)
         {
             watched.body_bytes += data.len() as u64;
             if let Some(checks) = &mut tally.checks {
-                checks.data(&mut watched.checked, data);
+                checks.search_body(&mut watched.checked, data);
             }
             if let Some(sample) = &mut watched.sample {
                 let room = SAMPLE_BYTES.saturating_sub(sample.body.bytes().len());
@@ -579,18 +593,18 @@ impl Live {
             }
         }
         if script.wants.body
-            && let Some(kept) = self.request(stream).and_then(|request| request.kept.as_mut())
+            && let Some(kept) = self.open_request(stream).and_then(|request| request.kept.as_mut())
         {
             kept.body.add(data);
         }
     }
 
-    fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
+    fn open_request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
         self.open.get_mut(stream)
     }
 
     /// Handles a request that got no response or must be sent again. Returns true if it counts as failed.
-    fn failed(
+    fn on_failed(
         &mut self,
         stream: StreamId,
         error: Error,
@@ -599,12 +613,12 @@ impl Live {
         at: Nanos,
         tally: &mut Tally,
     ) -> bool {
-        let Some(request) = self.end(stream, at, tally) else { return false };
-        self.not_answered(request, error, retryable, input, at, tally)
+        let Some(request) = self.end_request(stream, at, tally) else { return false };
+        self.record_unanswered(request, error, retryable, input, at, tally)
     }
 
-    /// [`Self::failed`] for a request that has been taken out.
-    fn not_answered(
+    /// [`Self::on_failed`] for a request that has been taken out.
+    fn record_unanswered(
         &mut self,
         request: OpenRequest,
         error: Error,
@@ -625,39 +639,41 @@ impl Live {
         let since = *self.unanswered_since.get_or_insert(at);
         self.turned_away.push(at.since(since));
         if retryable {
-            tally.returned(request, at);
+            tally.queue_returned(request, at);
         } else {
-            let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.part()) };
+            let phase = if request.status.is_some() { Phase::Body } else { phase_of(error.failed_part()) };
             if let (Protocol::Http1(client), None) = (&self.protocol, request.status)
                 && error.is_unreadable()
             {
                 // The beginning of the input may be in the middle of the head, with the flaw far behind.
                 let (text, line, place) = client.flaw(input);
                 if let Some(transcript) = &mut tally.transcript {
-                    transcript.head(text);
+                    transcript.record_head(text);
                     transcript.unread.clear();
                 }
-                tally.failed(&request, phase, Cause::Protocol(error), at, || around(text, line, place));
+                tally.record_failed(&request, phase, Cause::Protocol(error), at, || around(text, line, place));
             } else {
-                tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input, &self.protocol));
+                tally.record_failed(&request, phase, Cause::Protocol(error), at, || {
+                    example(error, input, &self.protocol)
+                });
             }
         }
         !retryable
     }
 
-    fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
+    fn end_request(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
         let request = self.open.remove(stream)?;
-        self.ended(&request, at, tally);
+        self.on_request_ended(&request, at, tally);
         Some(request)
     }
 
     /// Updates the connection's state after a request has been taken out.
     #[inline(always)]
-    fn ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
+    fn on_request_ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
         // Gathered requests leave with the next wait. The connection is busy again only from then on.
         if self.open.are_gathered() {
             if !request.is_gathered {
-                tally.was_busy(self.busy_since, at);
+                tally.count_busy_time(self.busy_since, at);
             }
             self.idle_since = at;
         }
@@ -666,21 +682,21 @@ impl Live {
     /// Records bytes handed to the kernel.
     #[cold]
     pub fn transcribe_sent(&mut self, bytes: &[u8], at: Nanos, transcript: &mut Transcript) {
-        transcript.send(bytes, !self.open.is_empty(), at);
+        transcript.record_sent(bytes, !self.open.is_empty(), at);
         if let Some(readers) = &mut self.frame_readers {
-            readers[0].read(bytes, |frame| transcript.frame(true, frame));
+            readers[0].read_bytes(bytes, |frame| transcript.record_frame(true, frame));
         }
     }
 
     #[cold]
     fn transcribe_head(&self, input: &[u8], tally: &mut Tally) {
         if let Some(transcript) = &mut tally.transcript {
-            transcript.head(&self.text(input));
+            transcript.record_head(&self.last_head_text(input));
         }
     }
 
     /// The head or trailers that the last event refers to.
-    fn text(&self, input: &[u8]) -> Vec<u8> {
+    fn last_head_text(&self, input: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         self.protocol.write_text(input, &mut text);
         text
@@ -691,7 +707,7 @@ impl Live {
 fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
-        Error::GoAway(_) => protocol.reason().to_vec(),
+        Error::GoAway(_) => protocol.goaway_text().to_vec(),
         // Frames are meaningless to a reader.
         Error::Reset(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),

@@ -31,7 +31,7 @@ impl Control {
     }
 
     /// Records that a worker knows the ends of all its requests, or has itself ended.
-    pub fn settle(&self) {
+    pub fn report_settled(&self) {
         let _ = self.unsettled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| workers.checked_sub(1));
     }
 
@@ -77,7 +77,7 @@ pub struct WorkerLink {
     /// Delay of the end of the warm-up, in nanoseconds.
     delay_ns: AtomicU64,
     callback: AtomicU8,
-    /// Limit on requests in flight, see [`WorkerLink::limit`].
+    /// Limit on requests in flight, see [`WorkerLink::set_in_flight_limit`].
     limit: AtomicU64,
     /// Number of requests in flight, shown after the end of the run.
     in_flight: AtomicU64,
@@ -106,7 +106,7 @@ impl Callback {
     const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
 
     /// The static name of the callback called `name`.
-    pub fn named(name: &str) -> Option<&'static str> {
+    pub fn static_name(name: &str) -> Option<&'static str> {
         Self::ALL.iter().find_map(|callback| callback.name().filter(|known| *known == name))
     }
 
@@ -123,13 +123,13 @@ impl Callback {
 
 impl WorkerLink {
     /// Notes that the first connection was refused.
-    pub fn refuse(&self, address: SocketAddr, cause: Cause) {
+    pub fn note_refused(&self, address: SocketAddr, cause: Cause) {
         self.refusal.store(Some(Box::new((address, cause))));
         self.refused.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a connection was accepted.
-    pub fn accept(&self) {
+    pub fn note_accepted(&self) {
         self.refused.store(false, Ordering::Relaxed);
     }
 
@@ -149,12 +149,12 @@ impl WorkerLink {
     }
 
     /// Shows the delay of the start of measuring: the worker was busy or stalled.
-    pub fn show_delay(&self, delay_ns: u64) {
+    pub fn show_warm_up_delay(&self, delay_ns: u64) {
         self.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
 
     /// Delay of the start of measuring.
-    pub fn delay(&self) -> Duration {
+    pub fn warm_up_delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
     }
 
@@ -175,12 +175,12 @@ impl WorkerLink {
 
     /// Limits the requests in flight from now on, evenly over the connections, each of which has `lanes` lanes.
     /// Requests in flight beyond the limit are answered first.
-    pub fn limit(&self, in_flight: u32, lanes: u32) {
+    pub fn set_in_flight_limit(&self, in_flight: u32, lanes: u32) {
         self.limit.store(u64::from(lanes.max(1)) << 32 | u64::from(in_flight), Ordering::Relaxed);
     }
 
     /// The limit on requests in flight and the lanes per connection; both zero until a limit is set.
-    pub fn limits(&self) -> [u32; 2] {
+    pub fn in_flight_limits(&self) -> [u32; 2] {
         let limit = self.limit.load(Ordering::Relaxed);
         [limit as u32, (limit >> 32) as u32]
     }
@@ -196,7 +196,7 @@ impl WorkerLink {
     }
 
     /// Shows the callback that the worker is executing.
-    pub fn enter(&self, callback: Callback) {
+    pub fn show_callback(&self, callback: Callback) {
         self.callback.store(callback as u8, Ordering::Relaxed);
     }
 

@@ -45,7 +45,7 @@ impl Crowding {
     }
 
     /// Records that no due request is waiting.
-    pub fn has_caught_up(&mut self) {
+    pub fn end_catch_up(&mut self) {
         self.catching_up_until = None;
     }
 }
@@ -56,7 +56,7 @@ impl<B: Backend> Engine<B> {
     #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Scheduled(_) = self.dispatch.pacer {
-            self.count_waiting(now);
+            self.count_all_busy_time(now);
         }
     }
 
@@ -65,7 +65,7 @@ impl<B: Backend> Engine<B> {
         self.roster.may_open_more(&self.books) && !self.dispatch.is_full(&self.books.tally)
     }
 
-    fn count_waiting(&mut self, now: Nanos) {
+    fn count_all_busy_time(&mut self, now: Nanos) {
         if self.held_up_since(now).is_none() {
             return self.count_until(now);
         }
@@ -88,7 +88,7 @@ impl<B: Backend> Engine<B> {
         if !is_crowded {
             crowding.since = now;
         } else if since < now {
-            self.books.tally.was_all_busy(next_at.max(crowding.since), since, now);
+            self.books.tally.count_all_busy(next_at.max(crowding.since), since, now);
         }
         crowding.counted_until = now;
     }
@@ -113,7 +113,7 @@ impl<B: Backend> Engine<B> {
         if late_ns < LATE_NS {
             return None;
         }
-        let in_script_ns = self.dispatch.script.spent_ns().saturating_sub(self.books.script_noted_ns);
+        let in_script_ns = self.dispatch.script.script_time_ns().saturating_sub(self.books.script_noted_ns);
         let by_script = in_script_ns >= late_ns / 2;
         let has_worked = || self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns >= late_ns / 2;
         (by_script || !has_worked()).then_some(HeldUp { from: due, by_script })

@@ -15,11 +15,11 @@ pub enum Demand {
 
 impl Demand {
     /// The initial number, if `most` are allowed.
-    pub fn first(&self, most: u32) -> u32 {
+    pub fn initial_connections(&self, most: u32) -> u32 {
         match self {
             Self::All => most,
             Self::Growing(first) => *first,
-            Self::Staged(levels) => levels.at(0).0.min(most),
+            Self::Staged(levels) => levels.connections_at(0).0.min(most),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Dispatch {
     ready: VecDeque<ConnId>,
     /// The limit on requests in flight, if any ...
     pub limit: Option<Limit>,
-    /// ... and the order behind it: see [`WorkerLink::limits`](crate::WorkerLink::limits).
+    /// ... and the order behind it: see [`WorkerLink::in_flight_limits`](crate::WorkerLink::limits).
     pub limits: [u32; 2],
     pub pacer: Pacer,
     pub crowding: Crowding,
@@ -72,7 +72,7 @@ impl Limit {
     }
 
     /// Limit on requests in flight of the connection with this rank.
-    pub fn of(self, rank: u32) -> u32 {
+    pub fn share_of_rank(self, rank: u32) -> u32 {
         let in_flight = u64::from(self.in_flight).min(self.of);
         let before = |rank: u64| rank * u64::from(self.lanes) * in_flight / self.of;
         (before(u64::from(rank) + 1) - before(u64::from(rank))) as u32
@@ -119,13 +119,13 @@ impl Dispatch {
     }
 
     /// Starts the run and its schedule at this moment.
-    pub fn begin(&mut self, at: Nanos) {
-        self.pacer.begin(at);
+    pub fn begin_schedule(&mut self, at: Nanos) {
+        self.pacer.begin_schedule(at);
     }
 
     /// The slots in the list, for tests that check that none is forgotten.
     #[cfg(any(test, feature = "testing"))]
-    pub fn ready(&self) -> impl Iterator<Item = ConnId> {
+    pub fn ready_slots(&self) -> impl Iterator<Item = ConnId> {
         self.ready.iter().copied()
     }
 
@@ -151,7 +151,7 @@ impl Dispatch {
         books: &mut Books,
     ) -> Option<Nanos> {
         let is_closed = matches!(self.pacer, Pacer::Closed);
-        if !is_closed && slot.live().is_some_and(|live| !live.answered) {
+        if !is_closed && slot.open_connection().is_some_and(|live| !live.answered) {
             self.note_waiting_since(at.away_since, books, at.now);
         }
         // A request is too late if it would leave too late. A prepared request leaves at its due time, in the future.
@@ -161,7 +161,7 @@ impl Dispatch {
         let is_over = now > books.end_at || now == books.end_at && self.config.run_on_ns > 0;
         if (is_warm || is_over) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop handles that.
-            self.queue(conn, slot);
+            self.queue_ready(conn, slot);
             return None;
         }
         // Dropping very many requests takes time, which must not make other requests too late.
@@ -175,9 +175,9 @@ impl Dispatch {
             // A send that leaves at once is stamped now. Time spent in a script is not server time.
             let sent_at = if books.tally.has_returned() {
                 sent_at
-            } else if !self.has_batch(books) {
+            } else if !self.ensure_batch(books) {
                 return started;
-            } else if !B::GATHERS && self.script.wants.any() {
+            } else if !B::GATHERS && self.script.wants.has_callbacks() {
                 clock.now()
             } else {
                 sent_at
@@ -191,10 +191,10 @@ impl Dispatch {
             }
         }
         if self.pacer.due_at() > now {
-            self.crowding.has_caught_up();
+            self.crowding.end_catch_up();
         }
         if books.tally.may_start() {
-            self.queue(conn, slot);
+            self.queue_ready(conn, slot);
         }
         started
     }
@@ -207,15 +207,15 @@ impl Dispatch {
             let away_since = away_since.filter(|away_since| now.since(*away_since) >= GAP_MIN_NS);
             since = away_since.map_or(Nanos::MAX, |away_since| away_since.max(since));
         }
-        if since < now && books.tally.left_of(self.pacer.due_at()) > 0 {
-            books.tally.asked(since);
+        if since < now && books.tally.remaining_requests(self.pacer.due_at()) > 0 {
+            books.tally.note_awaiting_response(since);
         }
     }
 
     /// Number of connections, at most `most`, needed to send the due requests.
     pub fn connections_due(&self, now: Nanos, most: u32) -> u32 {
         let batch = self.batch.len().max(1) as u64;
-        let of_connection = batch * u64::from(self.lanes());
+        let of_connection = batch * u64::from(self.batches_per_connection());
         let waiting = self.pacer.count_before(now + 1, u64::from(most) * of_connection);
         (waiting.div_ceil(of_connection) as u32).clamp(1, most)
     }
@@ -236,7 +236,7 @@ impl Dispatch {
     }
 
     /// Adds a connection to the list of ready ones, once.
-    pub fn queue(&mut self, conn: ConnId, slot: &mut Slot) {
+    pub fn queue_ready(&mut self, conn: ConnId, slot: &mut Slot) {
         if !slot.is_queued {
             slot.is_queued = true;
             self.ready.push_back(conn);
@@ -255,9 +255,9 @@ impl Dispatch {
         let held_ns = self.pacer.next_at().since(self.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
         pass(&mut self.pacer, moment, books, |tally, due, requests| {
-            tally.dropped(due, requests, max_late_ns);
+            tally.count_dropped(due, requests, max_late_ns);
             if due >= held_from {
-                tally.held_back(requests);
+                tally.count_held_back(requests);
             }
         });
         true
@@ -267,7 +267,7 @@ impl Dispatch {
     fn is_too_late(&self, books: &Books, now: Nanos) -> bool {
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns);
         let is_too_late = |max_late_ns| now.since(self.pacer.due_at()) > max_late_ns;
-        max_late_ns.is_some_and(is_too_late) && books.tally.left_of(self.pacer.due_at()) > 0
+        max_late_ns.is_some_and(is_too_late) && books.tally.remaining_requests(self.pacer.due_at()) > 0
     }
 
     /// At the end of the run, counts the requests that were due but not sent. They may still be sent afterwards.
@@ -280,21 +280,21 @@ impl Dispatch {
         let held_until = end.min(self.pacer.next_at());
         let mut pacer = self.pacer.clone();
         pass(&mut pacer, end, books, |tally, due, requests| {
-            tally.unsent(due, now, requests);
+            tally.count_unsent(due, now, requests);
             if due < held_until {
-                tally.held_back(requests);
+                tally.count_held_back(requests);
             }
         });
         // The remaining requests are beyond `-n`.
         let beyond = pacer.count_about_before(end);
         if beyond > 0 {
-            books.tally.beyond(beyond);
+            books.tally.count_beyond_limit(beyond);
         }
     }
 
     /// Records the ages of requests that were due before a moment and never sent.
-    pub fn leave_unsent(&mut self, moment: Nanos, books: &mut Books, now: Nanos) {
-        pass(&mut self.pacer, moment, books, |tally, due, requests| tally.left_unsent(due, now, requests));
+    pub fn record_unsent_ages(&mut self, moment: Nanos, books: &mut Books, now: Nanos) {
+        pass(&mut self.pacer, moment, books, |tally, due, requests| tally.count_never_sent(due, now, requests));
     }
 
     /// True if the limit on requests in flight lets no batch begin or go on.
@@ -302,7 +302,7 @@ impl Dispatch {
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
             let next = if self.is_begun() { self.batch.len() - self.started } else { self.batch.len().max(1) };
-            tally.open() > 0 && tally.open() + next as u64 > most
+            tally.in_flight() > 0 && tally.in_flight() + next as u64 > most
         })
     }
 
@@ -310,8 +310,8 @@ impl Dispatch {
     pub fn has_room(&self, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
             && !self.script.has_ended
-            && self.may_carry(slot)
-            && slot.live_and_taken().is_some_and(|(live, inherited, resting)| {
+            && self.allows_another_request(slot)
+            && slot.connection_and_taken_places().is_some_and(|(live, inherited, resting)| {
                 !live.draining
                     && live.unsent == 0
                     && live.open.len() + inherited + resting < live.depth
@@ -321,14 +321,15 @@ impl Dispatch {
 
     /// True if the limit allows another request in flight on a connection.
     #[inline]
-    fn may_carry(&self, slot: &mut Slot) -> bool {
+    fn allows_another_request(&self, slot: &mut Slot) -> bool {
         let Some(limit) = self.limit else { return true };
-        let most = limit.of(slot.rank) as usize;
-        slot.live_and_taken().is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
+        let most = limit.share_of_rank(slot.rank) as usize;
+        slot.connection_and_taken_places()
+            .is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
     }
 
     /// Number of batches that may be in flight on one connection.
-    fn lanes(&self) -> u32 {
+    fn batches_per_connection(&self) -> u32 {
         (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 
@@ -342,22 +343,30 @@ impl Dispatch {
         timers: &mut Timers,
         at: Nanos,
     ) -> bool {
-        self.may_begin(slot) || self.pause(conn, slot, books, timers, at)
+        self.may_begin(slot) || self.start_pauses(conn, slot, books, timers, at)
     }
 
     /// Pauses a connection for each batch it might begin. Returns true if a batch may begin now.
     #[cold]
-    fn pause(&mut self, conn: ConnId, slot: &mut Slot, books: &mut Books, timers: &mut Timers, at: Nanos) -> bool {
-        let in_flight = slot.live().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
-        while slot.pauses.lasting + slot.pauses.over + in_flight < self.lanes() {
-            match self.script.think_ns() {
+    fn start_pauses(
+        &mut self,
+        conn: ConnId,
+        slot: &mut Slot,
+        books: &mut Books,
+        timers: &mut Timers,
+        at: Nanos,
+    ) -> bool {
+        let in_flight =
+            slot.open_connection().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
+        while slot.pauses.lasting + slot.pauses.over + in_flight < self.batches_per_connection() {
+            match self.script.pause_before_batch_ns() {
                 0 => {
                     slot.pauses.over += 1;
                     self.pause_ended = true;
                 }
                 pause_ns => {
-                    books.tally.paused(pause_ns);
-                    timers.set(at + pause_ns, Timer::Begin(conn));
+                    books.tally.record_pause(pause_ns);
+                    timers.set_timer(at + pause_ns, Timer::Begin(conn));
                     slot.pauses.lasting += 1;
                 }
             }
@@ -383,7 +392,7 @@ impl Dispatch {
         if books.tally.has_returned() {
             return self.start_returned(slot, sent_at, gathers, books);
         }
-        let calm = if self.is_calm(at.wanted, &books.tally) { books.tally.open() as u32 + 1 } else { 0 };
+        let calm = if self.is_calm(at.wanted, &books.tally) { books.tally.in_flight() as u32 + 1 } else { 0 };
         // Each wrk2 connection counts the requests it may send, at twice the rate, from the first late request since it
         // was on pace. If the target made it late, that request met the stall: after S seconds at rate R, 2·S·R
         // requests may leave at once, and the backlog is only S·R. After a stall of our own, the limit stays.
@@ -391,7 +400,7 @@ impl Dispatch {
         let Self { batch, name, started, pacer, .. } = self;
         let rest = &batch[*started..];
         slot.pauses.over = slot.pauses.over.saturating_sub(u32::from(*started == 0));
-        let Some(live) = slot.live() else { return false };
+        let Some(live) = slot.open_connection() else { return false };
         if live.left < rest.len() as u64 {
             // The batch waits for a connection with room for that many requests.
             (live.draining, live.leaves_at_once) = (true, true);
@@ -399,12 +408,12 @@ impl Dispatch {
             self.refuse_if_too_long(length);
             return false;
         }
-        let further = usize::try_from(books.tally.left_of(pacer.due_at())).unwrap_or(usize::MAX);
+        let further = usize::try_from(books.tally.remaining_requests(pacer.due_at())).unwrap_or(usize::MAX);
         let allowed = rest.len().min(further);
         let count = allowed.min(live.protocol.capacity());
-        let due = pacer.take(count as u64, sent_at, is_excused);
+        let due = pacer.take_due(count as u64, sent_at, is_excused);
         if count > 1 && pacer.due_at() > sent_at {
-            books.tally.sent_ahead(sent_at, pacer.due_at());
+            books.tally.note_sent_ahead(sent_at, pacer.due_at());
         }
         let is_new = self.script.wants.request;
         live.left -= count as u64;
@@ -437,24 +446,30 @@ impl Dispatch {
                         content: is_new.then(|| request.clone()),
                         number: (*started + number - 1) as u32,
                         is_last: number == allowed,
-                        watched: books.tally.watch(),
+                        watched: books.tally.watch_next_request(),
                         kept: None,
                         ..like
                     };
-                    books.tally.started(&request, sent_at);
-                    live.begin(request, sent_at);
+                    books.tally.count_started(&request, sent_at);
+                    live.add_request(request, sent_at);
                     // The others start once these have left, so that a large batch takes little memory.
                     if number < count && !live.protocol.leaves_together(&rest[number]) && !live.open.any_waits() {
-                        (number..count).for_each(|_| books.tally.started(&like, sent_at));
+                        (number..count).for_each(|_| books.tally.count_started(&like, sent_at));
                         let (first, end) = ((*started + number) as u32, *started + count);
                         let first = OpenRequest { number: first, ..like };
-                        live.open.wait(Rest { first, batch: Rc::clone(batch), is_new, end, is_last: count == allowed });
+                        live.open.add_rest_of_batch(Rest {
+                            first,
+                            batch: Rc::clone(batch),
+                            is_new,
+                            end,
+                            is_last: count == allowed,
+                        });
                         break;
                     }
                 }
                 Err(error) => {
                     debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");
-                    self.script.fail(ScriptFailure::Raised(error.to_string()));
+                    self.script.end_with_failure(ScriptFailure::Raised(error.to_string()));
                     return false;
                 }
             }
@@ -467,7 +482,7 @@ impl Dispatch {
     fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
         let mut any = false;
         while self.has_room(slot, &books.tally)
-            && let Some(live) = slot.live().filter(|live| live.left > 0)
+            && let Some(live) = slot.open_connection().filter(|live| live.left > 0)
             && let Some(returned) = books.tally.take_returned()
         {
             let request = returned.content.as_ref().or_else(|| self.batch.get(returned.number as usize));
@@ -485,12 +500,12 @@ impl Dispatch {
                 calm: 0,
                 status: None,
                 lives: false,
-                watched: returned.watched.map(Watched::again),
+                watched: returned.watched.map(Watched::for_resending),
                 kept: None,
                 ..returned
             };
-            books.tally.started(&request, now);
-            live.begin(request, now);
+            books.tally.count_started(&request, now);
+            live.add_request(request, now);
             any = true;
         }
         any
@@ -500,12 +515,12 @@ impl Dispatch {
     /// all find the same number in flight.
     fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
         let is_single = self.config.rules.open_loop.is_some() && self.batch.len() == 1;
-        is_single && 2 * tally.open() < u64::from(wanted) * u64::from(self.lanes())
+        is_single && 2 * tally.in_flight() < u64::from(wanted) * u64::from(self.batches_per_connection())
     }
 
     /// Ensures that there are requests to start, possibly the rest of a batch. Returns true if there are.
     #[inline]
-    fn has_batch(&mut self, books: &mut Books) -> bool {
+    fn ensure_batch(&mut self, books: &mut Books) -> bool {
         if self.is_begun() {
             return true;
         }
@@ -523,9 +538,9 @@ impl Dispatch {
         if Rc::strong_count(&self.batch) > 1 {
             self.batch = Rc::default();
         }
-        match self.script.next(Rc::make_mut(&mut self.batch)) {
-            Some(true) => self.name = self.script.name(),
-            Some(false) => books.tally.start_no_more(),
+        match self.script.next_batch(Rc::make_mut(&mut self.batch)) {
+            Some(true) => self.name = self.script.batch_name(),
+            Some(false) => books.tally.end_requests(),
             None => self.batch = Rc::default(),
         }
     }
@@ -533,7 +548,7 @@ impl Dispatch {
     /// Ends the run if a batch of this length fits on no connection.
     fn refuse_if_too_long(&mut self, length: u64) {
         if let Some(limit) = self.config.requests_per_connection.filter(|limit| limit.most < length) {
-            self.script.fail(ScriptFailure::Raised(too_long("request()", length, limit)));
+            self.script.end_with_failure(ScriptFailure::Raised(batch_too_long_message("request()", length, limit)));
         }
     }
 }
@@ -542,13 +557,13 @@ impl Dispatch {
 fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
     let tally = &mut books.tally;
     for until in [moment.min(tally.due_from()), moment] {
-        let most = tally.left_of(pacer.due_at());
-        pacer.pass(until, most, |due, requests| say(tally, due, requests));
+        let most = tally.remaining_requests(pacer.due_at());
+        pacer.skip_due_before(until, most, |due, requests| say(tally, due, requests));
     }
 }
 
 /// The message for a script that sends more requests at once than a connection may have.
-pub fn too_long(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
+pub fn batch_too_long_message(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
     let remedy = if most == 1 { "leave that out" } else { "raise that" };
     format!(

@@ -76,7 +76,7 @@ pub struct WorkerEnd {
 
 impl WorkerEnd {
     /// The part for another machine, without bulk data. A failed part is reported once, for all threads.
-    pub fn told(&self) -> Self {
+    pub fn without_bulk_data(&self) -> Self {
         Self {
             interval: Box::default(),
             transcript: None,
@@ -112,39 +112,39 @@ pub(super) struct End {
 
 impl<B: Backend> Engine<B> {
     /// Handles the last received bytes after all requests have ended: an HTTP/2 server may want a reply.
-    fn hear_rest(&mut self) {
+    fn handle_last_received(&mut self) {
         if self.http2.is_some() && self.books.tally.is_done() {
             self.roster.backend.wait(Nanos::default());
             for _ in 0..HANDLED_PER_TURN {
-                let Some(completion) = self.roster.backend.next() else { break };
+                let Some(completion) = self.roster.backend.next_completion() else { break };
                 self.handle(completion);
             }
         }
     }
 
     /// Adds everything up at the end. Returns the engine as well, if it stays.
-    pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> (WorkerEnd, Option<Self>) {
+    pub(super) fn into_worker_end(mut self, End { at: now, stayed_away }: End) -> (WorkerEnd, Option<Self>) {
         let has_failed = self.control.is_stopped() || self.dispatch.script.has_ended || stayed_away;
         let stays = self.roster.config.stays && !has_failed && !self.books.tally.is_warming_up();
         let is_early = self.books.measured.is_none() && !self.books.tally.has_started_all();
         let is_stopped = self.dispatch.script.has_ended && self.dispatch.script.failure.is_none() && is_early;
         self.count_all_busy(now.min(self.books.end_at));
-        self.hear_rest();
+        self.handle_last_received();
         let mut spares = Vec::new();
         if !stays {
-            self.roster.hear_connects(&mut self.books, now);
-            spares = self.roster.leave_spares();
+            self.roster.handle_late_connects(&mut self.books, now);
+            spares = self.roster.take_spares();
             self.roster.say_rest(&mut self.books.tally, now);
             self.roster.backend.stop();
         }
         let measured = match self.books.measured.take() {
             Some(mut measured) => {
-                self.learn_rest(&mut measured, now);
+                self.add_later_outcomes(&mut measured, now);
                 *measured
             }
             None => {
-                self.control.settle();
-                self.measured(now)
+                self.control.report_settled();
+                self.measure_until(now)
             }
         };
         let spread = self.roster.spread();
@@ -157,8 +157,8 @@ impl<B: Backend> Engine<B> {
             ran_on_ns: now.since(books.start + elapsed_ns),
             stayed_away,
             refusal: roster.connecting.refusal(),
-            dropped: roster.connecting.routes.dropped(),
-            working: roster.connecting.routes.working(),
+            dropped: roster.connecting.routes.dropped_addresses(),
+            working: roster.connecting.routes.working_addresses(),
             transcript: books.tally.transcript.take(),
             silences,
             awaited,
@@ -166,7 +166,7 @@ impl<B: Backend> Engine<B> {
             stalls,
             in_script,
             spread,
-            buffers: roster.backend.buffers(),
+            buffers: roster.backend.buffer_sizes(),
             pauses: dispatch.script.wants.delay,
             pauses_unread: dispatch.script.pauses_unread,
             http2,
@@ -175,52 +175,52 @@ impl<B: Backend> Engine<B> {
             stopped_ns: is_stopped.then_some(elapsed_ns),
         };
         if stays {
-            self.begin_to_stay(now);
+            self.stay_after_end(now);
         }
         (end, stays.then_some(self))
     }
 
     /// Settles the run's measurements if the worker stays after the end, before it handles later events. Returns true
     /// if it stays.
-    pub(super) fn is_closed(&mut self) -> bool {
+    pub(super) fn settle_before_staying(&mut self) -> bool {
         if !self.roster.config.stays || self.control.is_stopped() || self.books.tally.is_warming_up() {
             return false;
         }
         if self.books.measured.is_none() {
             let end = self.books.end_at;
             self.count_all_busy(end);
-            let measured = self.measured(end);
+            let measured = self.measure_until(end);
             self.books.measured = Some(Box::new(measured));
-            self.books.tally.go_on(end);
+            self.books.tally.continue_uncounted(end);
         }
         true
     }
 
     /// Goes on after the counted end. Nothing more is sent until a limit is set.
-    fn begin_to_stay(&mut self, now: Nanos) {
+    fn stay_after_end(&mut self, now: Nanos) {
         let Self { books, worker_link, .. } = self;
         books.stays = true;
         books.sample_ns = LOOK_NS;
         books.end_at = Nanos::MAX;
-        books.tally.go_on(now);
+        books.tally.continue_uncounted(now);
         self.dispatch.limit = Some(Limit::NONE);
-        worker_link.show_in_flight(books.tally.open());
-        self.timers.set(books.next_sample_at(now), Timer::Look);
+        worker_link.show_in_flight(books.tally.in_flight());
+        self.timers.set_timer(books.next_sample_at(now), Timer::Look);
     }
 
     /// Hands over the interval since the last time, after the end of the run. Not before a limit is set: other workers
     /// of the run may go on until then, and the interval would be counted with theirs.
-    pub(super) fn look(&mut self, now: Nanos) {
+    pub(super) fn hand_over_after_end(&mut self, now: Nanos) {
         if self.dispatch.limits != Limit::UNSAID {
             self.take_counts();
             self.books.hand_over(now, &self.worker_link.mailbox);
         }
-        self.worker_link.show_in_flight(self.books.tally.open());
-        self.timers.set(self.books.next_sample_at(now), Timer::Look);
+        self.worker_link.show_in_flight(self.books.tally.in_flight());
+        self.timers.set_timer(self.books.next_sample_at(now), Timer::Look);
     }
 
     /// Ends an engine that stayed after the end of the run.
-    pub(super) fn leave(mut self, now: Nanos) -> Stayed {
+    pub(super) fn end_staying(mut self, now: Nanos) -> Stayed {
         self.roster.say_rest(&mut self.books.tally, now);
         self.roster.backend.stop();
         let books = self.books;
@@ -231,15 +231,15 @@ impl<B: Backend> Engine<B> {
 
 impl<B: Backend> Engine<B> {
     /// Ends the run at its planned end and goes on if the plan says so. Returns true if it goes on.
-    pub(super) fn goes_on(&mut self) -> bool {
+    pub(super) fn continue_uncounted(&mut self) -> bool {
         let run_on_ns = self.roster.config.run_on_ns;
         if run_on_ns == 0 || self.books.measured.is_some() || self.books.tally.is_warming_up() {
             return false;
         }
         let end = self.books.end_at;
         self.count_all_busy(end);
-        self.books.tally.end_at(end);
-        let measured = self.measured(end);
+        self.books.tally.end_run_at(end);
+        let measured = self.measure_until(end);
         self.books.measured = Some(Box::new(measured));
         // A stall may have extended past the end.
         self.books.end_at = self.roster.backend.now().max(end) + run_on_ns;
@@ -259,28 +259,32 @@ impl<B: Backend> Engine<B> {
     fn note_settled(&mut self) {
         let is_settled = self.books.tally.run_on.as_ref().is_some_and(|run_on| run_on.unsettled == 0);
         if is_settled && !std::mem::replace(&mut self.books.is_settled, true) {
-            self.control.settle();
+            self.control.report_settled();
         }
     }
 
     /// Counts everything up to now, the end of the run.
-    pub(super) fn measured(&mut self, now: Nanos) -> Measured {
+    pub(super) fn measure_until(&mut self, now: Nanos) -> Measured {
         self.take_counts();
         self.settle_spin();
-        self.roster.occupy_to_the_end(&mut self.books, now);
+        self.roster.count_slot_times_at_end(&mut self.books, now);
         self.roster.end_slots(&mut self.books.tally, now);
         self.books.tally.end_returned(now);
         self.dispatch.count_unsent(self.roster.connecting.away_since(), &mut self.books, now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {
             // The worker ended before measuring began.
-            self.roster.slots.iter_mut().filter_map(Slot::live).for_each(|live| live.open = OpenRequests::default());
+            self.roster
+                .slots
+                .iter_mut()
+                .filter_map(Slot::open_connection)
+                .for_each(|live| live.open = OpenRequests::default());
             self.books.tally.forget_open();
             self.count_from(now);
         }
         // A worker that had nothing to send has no rate.
         if self.roster.config.requests != Some(0) {
-            self.books.sample_rest(now);
+            self.books.sample_rate_at_end(now);
         }
         self.books.tally.hand_over_log();
         self.note_script_time();
@@ -289,7 +293,8 @@ impl<B: Backend> Engine<B> {
         let elapsed_ns = now.since(self.books.start);
         let tally = &mut self.books.tally;
         tally.interval.until_ns = elapsed_ns;
-        let WorkerGaps { gaps: silences, awaited, ahead } = std::mem::take(&mut tally.silences).end(elapsed_ns);
+        let WorkerGaps { gaps: silences, awaited, ahead } =
+            std::mem::take(&mut tally.silences).into_worker_gaps(elapsed_ns);
         Measured {
             interval: tally.take_measured(),
             elapsed_ns,
@@ -298,25 +303,25 @@ impl<B: Backend> Engine<B> {
             ahead,
             stalls: std::mem::take(&mut self.books.stalls),
             in_script: std::mem::take(&mut self.books.in_script),
-            http2: self.http2.as_ref().map(SharedContext::seen),
+            http2: self.http2.as_ref().map(SharedContext::observations),
         }
     }
 
     /// Adds outcomes learned after the end of the run to the measurements up to the end.
-    pub(super) fn learn_rest(&mut self, measured: &mut Measured, now: Nanos) {
+    pub(super) fn add_later_outcomes(&mut self, measured: &mut Measured, now: Nanos) {
         let tally = &mut self.books.tally;
         let Some(ended_at) = tally.run_on.as_ref().map(|run_on| run_on.begun_at) else { return };
-        for live in self.roster.slots.iter_mut().filter_map(Slot::live) {
-            live.open.iter().for_each(|request| tally.left_unsettled(request, now));
+        for live in self.roster.slots.iter_mut().filter_map(Slot::open_connection) {
+            live.open.iter().for_each(|request| tally.count_unsettled(request, now));
         }
-        tally.left_returned(now);
-        self.dispatch.leave_unsent(ended_at, &mut self.books, now);
+        tally.count_returned_at_end(now);
+        self.dispatch.record_unsent_ages(ended_at, &mut self.books, now);
         if let Some(run_on) = self.books.tally.run_on.take() {
             debug_assert!(run_on.unsettled == 0, "each was open, was sent again, or was not sent");
             *measured.interval.open_loop.get_or_insert_default().as_mut() += &run_on.found;
         }
         if !self.books.is_settled {
-            self.control.settle();
+            self.control.report_settled();
         }
     }
 }
@@ -325,9 +330,9 @@ impl<B: Backend> Roster<B> {
     /// Sends the last frames of HTTP/2 connections without a request in flight, such as the reason for a reset.
     fn say_rest(&mut self, tally: &mut Tally, now: Nanos) {
         for number in 0..self.slots.len() as u32 {
-            let live = self.slots[number as usize].live();
+            let live = self.slots[number as usize].open_connection();
             if live.is_some_and(|live| live.protocol.is_http2() && live.open.is_empty()) {
-                self.take_leave(ConnId(number), tally, now);
+                self.send_last_words(ConnId(number), tally, now);
             }
         }
     }
@@ -335,7 +340,7 @@ impl<B: Backend> Roster<B> {
     /// Spread of requests over the connections, if their number per connection is unlimited.
     fn spread(&mut self) -> ConnectionSpread {
         let mut spread = ConnectionSpread::default();
-        let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);
+        let lives = self.slots.iter_mut().filter_map(Slot::open_connection).filter(|live| live.left > u64::MAX / 2);
         lives.for_each(|live| spread.record(u64::MAX - live.left));
         spread
     }
@@ -346,16 +351,16 @@ impl<B: Backend> Roster<B> {
             let is_shaking_hands = slot.is_shaking_hands();
             match &mut slot.state {
                 State::Open(live) => {
-                    live.leave_open(now, tally);
+                    live.count_open_at_end(now, tally);
                     live.protocol.count_so_far(now);
                 }
                 State::Connecting(since) if now.since(*since) >= UNANSWERED_NS => {
                     let address = self.connecting.routes.address(slot.route);
                     let phase = if is_shaking_hands { Phase::Tls } else { Phase::Connect };
-                    tally.error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
+                    tally.record_error(phase, Cause::Unanswered, now, || address.to_string().into_bytes());
                 }
                 State::Tunnelling(tunnel) if now.since(tunnel.since) >= UNANSWERED_NS => {
-                    tally.error(Phase::Connect, Cause::Proxy(ProxyFailure::Silent), now, Vec::new);
+                    tally.record_error(Phase::Connect, Cause::Proxy(ProxyFailure::Silent), now, Vec::new);
                 }
                 State::Connecting(_) | State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }

@@ -39,12 +39,12 @@ pub struct Seen {
 impl<B: Backend> Engine<B> {
     /// Takes one turn. Returns how the run ended, if it has.
     pub fn step(&mut self) -> Option<Over> {
-        self.turn().map(Over)
+        self.take_turn().map(Over)
     }
 
     /// Ends the engine and returns its results.
     pub fn step_out(self, Over(end): Over) -> WorkerEnd {
-        self.finish(end).0
+        self.into_worker_end(end).0
     }
 
     /// The backend.
@@ -59,7 +59,7 @@ impl<B: Backend> Engine<B> {
 
     /// The number of connections, and the start of a due request that waits for another connection, while another may
     /// be opened and none is being opened. The next turn opens one.
-    pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
+    pub fn connection_demand(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
         let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.can_start(&self.books.tally);
         let catches_up = self.dispatch.crowding.is_catching_up();
@@ -69,14 +69,14 @@ impl<B: Backend> Engine<B> {
 
     /// A broken invariant between two turns, given the backend's view of the connections. `most`: requests in flight
     /// per connection.
-    pub fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
+    pub fn broken_invariant(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
         if now > self.books.end_at {
             // Later arrivals are no longer handled.
             return None;
         }
         let mut agenda = vec![Agenda::default(); self.roster.slots.len()];
         self.roster.connecting.queue.iter().for_each(|conn| agenda[conn.index()].turns += 1);
-        self.dispatch.ready().for_each(|conn| agenda[conn.index()].is_ready = true);
+        self.dispatch.ready_slots().for_each(|conn| agenda[conn.index()].is_ready = true);
         let (mut sweeps, mut samples, mut level_at) = (0, 0, Nanos::MAX);
         for (at, timer) in self.timers.iter() {
             match timer {
@@ -95,17 +95,18 @@ impl<B: Backend> Engine<B> {
         }
         if let Demand::Staged(levels) = &self.roster.config.demand
             && level_at > now
-            && let (level, _) = levels.at(now.since(self.books.tally.due_from()))
+            && let (level, _) = levels.connections_at(now.since(self.books.tally.due_from()))
             && level.min(self.roster.config.max_inflight) != self.roster.connecting.wanted
         {
             return Some(format!("{level} connections by the plan, {} wanted", self.roster.connecting.wanted));
         }
         let in_flight: usize = self.roster.slots.iter().filter_map(open_requests).sum();
-        if self.books.tally.open() != in_flight as u64 {
-            return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.open()));
+        if self.books.tally.in_flight() != in_flight as u64 {
+            return Some(format!("{} requests in the books, {in_flight} on connections", self.books.tally.in_flight()));
         }
         self.roster.slots.iter().zip(seen).zip(&agenda).enumerate().find_map(|(number, ((slot, seen), agenda))| {
-            self.flaw_of(number as u32, slot, *seen, agenda, most).map(|flaw| format!("connection {number}: {flaw}"))
+            self.broken_invariant_of(number as u32, slot, *seen, agenda, most)
+                .map(|flaw| format!("connection {number}: {flaw}"))
         })
     }
 
@@ -119,8 +120,15 @@ impl<B: Backend> Engine<B> {
     }
 
     /// A broken invariant of one connection.
-    fn flaw_of(&self, number: u32, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
-        let is_needed = self.roster.wants(ConnId(number));
+    fn broken_invariant_of(
+        &self,
+        number: u32,
+        slot: &Slot,
+        seen: Seen,
+        agenda: &Agenda,
+        most: usize,
+    ) -> Option<String> {
+        let is_needed = self.roster.wants_connection(ConnId(number));
         let expected = match &slot.state {
             State::Parked | State::Queued | State::Waiting => ConnectionState::Closed,
             State::Connecting(_) => ConnectionState::Connecting,
@@ -130,7 +138,7 @@ impl<B: Backend> Engine<B> {
         if seen.state != expected && !is_broken {
             return Some(format!("{:?} to the backend, {expected:?} to the engine", seen.state));
         }
-        let is_wanted = self.is_short(most) && self.roster.connecting.routes.found();
+        let is_wanted = self.is_short(most) && self.roster.connecting.routes.has_working_address();
         if slot.is_queued != agenda.is_ready {
             return Some(format!("ready to the engine: {}, in the list: {}", slot.is_queued, agenda.is_ready));
         }
@@ -149,7 +157,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
-            State::Open(_) if self.dispatch.limit.is_some_and(|limit| limit.of(slot.rank) == 0) => None,
+            State::Open(_) if self.dispatch.limit.is_some_and(|limit| limit.share_of_rank(slot.rank) == 0) => None,
             State::Open(live) => self.flaw_of_live(live, slot.pauses, seen, agenda, most),
             _ => None,
         }
@@ -203,7 +211,7 @@ fn open_requests(slot: &Slot) -> Option<usize> {
     }
 }
 
-/// The end of a run, as [`Engine::turn`] returns it.
+/// The end of a run, as [`Engine::take_turn`] returns it.
 pub struct Over(End);
 
 impl Over {

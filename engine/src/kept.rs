@@ -23,18 +23,18 @@ pub struct Budget {
 
 impl Budget {
     /// A budget of this many bytes.
-    pub fn of(max: usize) -> Self {
+    pub fn with_capacity(max: usize) -> Self {
         Self { max, left: AtomicUsize::new(max) }
     }
 
     /// Takes up to `wanted` bytes. Returns the number taken.
-    fn take(&self, wanted: usize) -> usize {
+    fn take_up_to(&self, wanted: usize) -> usize {
         let take = |left: usize| Some(left - left.min(wanted));
         let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
         before.map_or(0, |left| left.min(wanted))
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn return_bytes(&self, bytes: usize) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -46,7 +46,7 @@ impl Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self::of(PARTS_MAX)
+        Self::with_capacity(PARTS_MAX)
     }
 }
 
@@ -66,7 +66,7 @@ impl KeptResponse {
     }
 
     /// True if a part did not fit.
-    pub fn is_cut(&self) -> bool {
+    pub fn was_truncated(&self) -> bool {
         self.head.is_cut || self.trailers.is_cut || self.body.is_cut
     }
 
@@ -93,12 +93,12 @@ impl Shelf {
     }
 
     /// Takes the memory for one response from the shelf.
-    pub fn take(&mut self) -> Box<KeptResponse> {
+    pub fn take_memory(&mut self) -> Box<KeptResponse> {
         self.free.pop().unwrap_or_else(|| Box::new(KeptResponse::new(&self.budget)))
     }
 
     /// Takes back the memory of a response that is no longer needed.
-    pub fn put_back(&mut self, mut kept: Box<KeptResponse>) {
+    pub fn recycle_memory(&mut self, mut kept: Box<KeptResponse>) {
         kept.clear();
         self.free.push(kept);
     }
@@ -141,7 +141,7 @@ impl Part {
         write(&mut self.bytes);
         let missing = self.bytes.capacity() - self.taken;
         if missing > 0 {
-            self.taken += self.budget.take(missing);
+            self.taken += self.budget.take_up_to(missing);
         }
         if self.taken < self.bytes.capacity() {
             self.is_cut = true;
@@ -162,7 +162,7 @@ impl Part {
 
     /// Makes room for `missing` more bytes and some to come, within the budget.
     fn grow(&mut self, missing: usize) {
-        let granted = self.budget.take(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
+        let granted = self.budget.take_up_to(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
         self.bytes.reserve_exact(self.room() + granted);
         self.taken += granted;
     }
@@ -173,7 +173,7 @@ impl Part {
         if self.taken > 0 {
             let stays = if self.budget.is_tight() { 0 } else { self.taken.min(KEPT_MAX) };
             self.bytes.shrink_to(stays);
-            self.budget.give_back(self.taken - stays);
+            self.budget.return_bytes(self.taken - stays);
             self.taken = stays;
         }
     }
@@ -181,7 +181,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.budget.give_back(self.taken);
+        self.budget.return_bytes(self.taken);
     }
 }
 
@@ -190,30 +190,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_cut_where_the_budget_ends() {
-        let budget = Arc::new(Budget::of(1000));
+    fn bodies_are_cut_at_the_budget() {
+        let budget = Arc::new(Budget::with_capacity(1000));
         let (mut one, mut other) = (KeptResponse::new(&budget), KeptResponse::new(&budget));
         one.body.add(&[1; 400]);
         other.body.add(&[2; 400]);
         one.body.add(&[1; 100]);
-        assert!(!one.is_cut(), "it has taken more than it needed at once");
+        assert!(!one.was_truncated(), "it has taken more than it needed at once");
         other.body.add(&[2; 100]);
         other.body.add(&[2; 1]);
-        assert!(other.is_cut());
+        assert!(other.was_truncated());
         assert_eq!((one.body.bytes().len(), other.body.bytes().len()), (500, 488));
         other.clear();
         drop(one);
         other.body.add(&[3; 1000]);
-        assert!(!other.is_cut());
+        assert!(!other.was_truncated());
         other.body.add(&[3]);
-        assert!(other.is_cut() && other.body.bytes() == [3; 1000]);
+        assert!(other.was_truncated() && other.body.bytes() == [3; 1000]);
     }
 
     #[test]
-    fn a_head_keeps_the_whole_lines_that_the_budget_has_room_for() {
+    fn heads_are_cut_after_whole_lines() {
         const HEAD: &[u8] = b"HTTP/2 200\na: 1\nb: 2\n";
         for max in 0..=40 {
-            let budget = Arc::new(Budget::of(max));
+            let budget = Arc::new(Budget::with_capacity(max));
             let mut kept = KeptResponse::new(&budget);
             kept.head.add_lines(|text| {
                 text.reserve_exact(HEAD.len());
@@ -221,7 +221,7 @@ mod tests {
             });
             let lines = [0, 11, 16, 21].into_iter().rfind(|&end| end <= max).unwrap();
             assert_eq!(kept.head.bytes(), &HEAD[..lines]);
-            assert_eq!(kept.is_cut(), max < HEAD.len());
+            assert_eq!(kept.was_truncated(), max < HEAD.len());
             assert!(kept.head.bytes.capacity() <= max && budget.left.load(Ordering::Relaxed) == max - kept.head.taken);
             kept.head.add_lines(|text| text.extend_from_slice(b"c: 3\n"));
             assert!(kept.head.bytes().len() <= max);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_are_kept_without_folded_lines_wherever_they_were_cut() {
+    fn trailers_are_unfolded_across_any_split() {
         let mut kept = KeptResponse::new(&Arc::default());
         for piece in [&b"A: b\r\n"[..], b" c", b"\r", b"\n\td\r\nE: f\r\n"] {
             let start = kept.trailers.bytes().len();
@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn everything_taken_is_given_back_and_little_is_kept_meanwhile() {
-        let budget = Arc::new(Budget::of(10 * KEPT_MAX));
+    fn memory_returns_to_the_budget() {
+        let budget = Arc::new(Budget::with_capacity(10 * KEPT_MAX));
         let mut kept: Vec<KeptResponse> = (0..20).map(|_| KeptResponse::new(&budget)).collect();
         for kept in &mut kept {
             for length in [1, 7, 3 * KEPT_MAX, 9] {
                 kept.body.add(&vec![0; length]);
-                assert!(!kept.is_cut(), "what earlier connections keep takes nothing from this one");
+                assert!(!kept.was_truncated(), "what earlier connections keep takes nothing from this one");
             }
             kept.clear();
             assert!(kept.body.taken <= KEPT_MAX && kept.body.bytes.capacity() <= KEPT_MAX);

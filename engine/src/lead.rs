@@ -25,13 +25,13 @@ impl Default for Lead {
 
 impl Lead {
     /// Start of preparation for a request due at this moment.
-    pub fn before(&self, due: Nanos) -> Nanos {
+    pub fn preparation_start(&self, due: Nanos) -> Nanos {
         Nanos(due.0.saturating_sub(self.ns))
     }
 
     /// Learns from a preparation that took this long, in nanoseconds. A very long one says nothing: other processes had
     /// the processor, or no lead helps.
-    pub fn learn(&mut self, took_ns: u64) {
+    pub fn adjust_to(&mut self, took_ns: u64) {
         if took_ns > 4 * MAX_NS {
             return;
         }
@@ -55,14 +55,14 @@ mod tests {
         for number in 0..2_000 {
             let took_ns = took_ns(number);
             left.extend((number >= 1_000).then(|| lead.ns.checked_sub(took_ns)).flatten());
-            lead.learn(took_ns);
+            lead.adjust_to(took_ns);
             assert!((DOWN - 1..=MAX_NS).contains(&lead.ns), "{lead:?}");
         }
         (left.len(), left.iter().sum::<u64>() / left.len().max(1) as u64)
     }
 
     #[test]
-    fn it_is_enough_for_nearly_all_and_hardly_longer() {
+    fn leads_suffice_for_most_requests() {
         let (count, left_ns) = enough(|number| 1_000 + number * 7 % 10 * 100);
         assert!((900..1_000).contains(&count) && left_ns < 600, "{count} {left_ns}");
         let (count, left_ns) = enough(|_| 2_000);

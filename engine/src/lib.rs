@@ -83,14 +83,14 @@ pub use callbacks::{Callbacks, HandleResponse, Listener, MakeCallbacks, OnRespon
 pub use config::{Ahead, Config};
 pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;
-pub use dispatch::too_long;
+pub use dispatch::batch_too_long_message;
 pub use end::{Stayed, WorkerEnd};
 #[cfg(any(test, feature = "testing"))]
 pub use inspect::{ConnectionState, Over, Seen};
 pub use kept::Budget;
 pub use mailbox::Mailbox;
 pub use pacer::Pacer;
-pub use protocol::{MakeProtocol, Protocol, http, http1};
+pub use protocol::{MakeProtocol, Protocol, http_by_alpn, http1};
 pub use request_log::{PassOn, Passed, RequestLog};
 pub use roster::Spare;
 pub use rules::{OpenLoop, Rules, Scale};
@@ -230,7 +230,7 @@ impl<B: Backend> Engine<B> {
     /// Makes the engine read only the backend's clock: work takes no time.
     pub fn without_account(mut self) -> Self {
         self.books.account = None;
-        self.dispatch.script.takes_no_time();
+        self.dispatch.script.ignore_script_time();
         self
     }
 
@@ -257,19 +257,19 @@ impl<B: Backend> Engine<B> {
 
     /// Runs the plan, which begins at `begin`, to its end. Returns the engine as well, if it stays.
     pub fn run(mut self, begin: Instant) -> (WorkerEnd, Option<Self>) {
-        self.begin(begin);
+        self.begin_run(begin);
         loop {
-            if let Some(end) = self.turn() {
-                return self.finish(end);
+            if let Some(end) = self.take_turn() {
+                return self.into_worker_end(end);
             }
         }
     }
 
-    /// Stays after the end of the run, uncounted, until stopped. Sends within the limit of [`WorkerLink::limit`].
+    /// Stays after the end of the run, uncounted, until stopped. Sends within the limit of [`WorkerLink::set_in_flight_limit`].
     pub fn stay(mut self) -> Stayed {
         loop {
-            if let Some(end) = self.turn() {
-                return self.leave(end.at);
+            if let Some(end) = self.take_turn() {
+                return self.end_staying(end.at);
             }
         }
     }
@@ -277,10 +277,10 @@ impl<B: Backend> Engine<B> {
     /// Takes turns up to the first one that ends later than `until`.
     pub fn run_past(mut self: Box<Self>, until: Nanos) -> Advanced<B> {
         while self.roster.backend.now() <= until {
-            match self.turn() {
-                Some(end) if self.books.stays => return Advanced::Left(Box::new(self.leave(end.at))),
+            match self.take_turn() {
+                Some(end) if self.books.stays => return Advanced::Left(Box::new(self.end_staying(end.at))),
                 Some(end) => {
-                    let (end, stays) = self.finish(end);
+                    let (end, stays) = self.into_worker_end(end);
                     return Advanced::Ended(Box::new(end), stays.map(Box::new));
                 }
                 None => {}
@@ -290,19 +290,19 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Takes one turn of the loop. Returns how the run ended, if it has.
-    fn turn(&mut self) -> Option<End> {
+    fn take_turn(&mut self) -> Option<End> {
         let now = self.roster.backend.now();
-        let now = self.catch_up(now).min(self.books.end_at);
+        let now = self.catch_up_after_stall(now).min(self.books.end_at);
         self.turn.waited_until = Nanos::MAX;
         for _ in 0..HANDLED_PER_TURN {
             let Some((due, timer)) = self.timers.take_due(now) else { break };
-            self.fire(timer, due, now);
+            self.fire_due_timers(timer, due, now);
         }
         let Roster { config, connecting, .. } = &self.roster;
         let completed = self.books.tally.completed;
         let stayed_away = config.duration_ns.is_none()
-            && (connecting.has_stayed_away(now, config.patience_ns)
-                || connecting.has_been_stuck(now, config.patience_ns, completed));
+            && (connecting.is_unreachable_too_long(now, config.patience_ns)
+                || connecting.is_stuck_too_long(now, config.patience_ns, completed));
         if self.dispatch.script.failure.is_some() {
             self.control.stop();
         }
@@ -310,56 +310,56 @@ impl<B: Backend> Engine<B> {
         if self.control.has_enough() && self.books.measured.is_none() && !self.books.stays {
             self.books.end_at = now;
         }
-        let limits = self.worker_link.limits();
+        let limits = self.worker_link.in_flight_limits();
         if limits != self.dispatch.limits {
             self.follow_limit(limits, now);
         }
-        let is_over = now == self.books.end_at && (is_stopped || !self.goes_on());
+        let is_over = now == self.books.end_at && (is_stopped || !self.continue_uncounted());
         if is_over || stayed_away || self.books.tally.is_done() || is_stopped || self.has_learned_all() {
             return Some(End { at: now, stayed_away });
         }
         self.turn.began_at = now;
         self.pump_relieved(now);
-        self.dispatch(now);
+        self.dispatch_due_requests(now);
         if self.books.tally.is_done() {
             return Some(End { at: now, stayed_away });
         }
         self.open_more(now);
         self.open_some(now);
-        self.stamp(now);
-        self.wait();
+        self.send_and_stamp_gathered(now);
+        self.wait_for_completions();
         self.turn.handled = 0;
         while self.turn.handled < HANDLED_PER_TURN
             && !self.dispatch.script.has_ended
-            && let Some(completion) = self.roster.backend.next()
+            && let Some(completion) = self.roster.backend.next_completion()
         {
             self.turn.handled += 1;
-            if completion.at <= self.books.end_at || self.goes_on() || self.is_closed() {
+            if completion.at <= self.books.end_at || self.continue_uncounted() || self.settle_before_staying() {
                 self.turn.awaited_since = completion.at;
                 self.handle(completion);
             }
         }
-        self.books.tally.interval.activity.waited(self.turn.handled);
+        self.books.tally.interval.activity.count_wait(self.turn.handled);
         None
     }
 
-    fn fire(&mut self, timer: Timer, due: Nanos, now: Nanos) {
+    fn fire_due_timers(&mut self, timer: Timer, due: Nanos, now: Nanos) {
         self.count_all_busy(now);
         match timer {
-            Timer::Reopen(conn) => self.reopen(conn, now),
-            Timer::Begin(conn) => self.resume(conn, now),
-            Timer::Rested(conn) => self.rested(conn, now),
-            Timer::Wake(conn) => self.wake(conn, due, now),
+            Timer::Reopen(conn) => self.reopen_slot(conn, now),
+            Timer::Begin(conn) => self.resume_after_pause(conn, now),
+            Timer::Rested(conn) => self.end_stream_back_off(conn, now),
+            Timer::Wake(conn) => self.wake_protocol(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
                 let (all, next) = (self.roster.slots.len() as u32, first.saturating_add(SWEPT_PER_TURN));
                 if first == 0 {
                     self.books.tally.sweep_returned(self.roster.config.give_up_ns, now);
                     self.roster.note_other_protocol(&self.books.tally);
                 }
-                (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
+                (first..next.min(all)).for_each(|number| self.sweep_connection(ConnId(number), now));
                 // The sweep goes on in the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
-                self.timers.set(at, Timer::Sweep(ConnId(next)));
+                self.timers.set_timer(at, Timer::Sweep(ConnId(next)));
                 if self.books.tally.is_warming_up() {
                     self.worker_link.show_warm_up(self.books.tally.completed);
                     self.books.restart_account();
@@ -368,25 +368,25 @@ impl<B: Backend> Engine<B> {
             Timer::Level => self.follow_levels(now),
             Timer::Start => {
                 // Requests started in the warm-up belong to it.
-                self.stamp(now);
+                self.send_and_stamp_gathered(now);
                 self.roster.backend.wait(Nanos::default());
                 self.count_from(now);
-                self.timers.set(now + self.books.sample_ns, Timer::Sample);
+                self.timers.set_timer(now + self.books.sample_ns, Timer::Sample);
             }
             Timer::Sample if self.books.stays => {}
-            Timer::Look => self.look(now),
+            Timer::Look => self.hand_over_after_end(now),
             Timer::Sample if self.books.measured.is_some() => {
-                self.timers.set(now + self.books.sample_ns, Timer::Sample)
+                self.timers.set_timer(now + self.books.sample_ns, Timer::Sample)
             }
             Timer::Sample => {
                 self.take_counts();
                 self.settle_spin();
-                self.books.sample_if_due(now);
+                self.books.sample_rate_if_due(now);
                 self.note_script_time();
-                self.roster.read_a_socket(&mut self.books, now);
+                self.roster.read_next_socket(&mut self.books, now);
                 self.books.tally.hand_over_log();
                 self.books.hand_over(now, &self.worker_link.mailbox);
-                self.timers.set(self.books.next_sample_at(now), Timer::Sample);
+                self.timers.set_timer(self.books.next_sample_at(now), Timer::Sample);
             }
         }
     }

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost_when_the_collector_is_late() {
+    fn late_collectors_lose_no_interval() {
         let (mailbox, mut totals) = (Mailbox::default(), Totals::default());
         let mut current = Box::<Interval>::default();
         for round in 0..10 {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_between_threads() {
+    fn hand_overs_between_threads_lose_nothing() {
         let mailbox = Mailbox::default();
         let mut totals = Totals::default();
         std::thread::scope(|scope| {

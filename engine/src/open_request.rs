@@ -47,7 +47,7 @@ pub struct OpenRequest {
 
 impl OpenRequest {
     /// True if the request was sent before.
-    pub fn is_again(&self) -> bool {
+    pub fn was_sent_before(&self) -> bool {
         self.returns > 0
     }
 
@@ -90,7 +90,7 @@ pub struct FailedCall {
 
 impl Watched {
     /// The notes that remain when the request is sent again.
-    pub fn again(mut self: Box<Self>) -> Box<Self> {
+    pub fn for_resending(mut self: Box<Self>) -> Box<Self> {
         *self = Self { is_logged: self.is_logged, ..Self::default() };
         self
     }

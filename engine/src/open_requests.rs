@@ -42,7 +42,7 @@ impl Rest {
     }
 
     /// One request of the rest, counted from zero.
-    fn nth(&self, index: usize, stream: StreamId, watched: Option<Box<Watched>>) -> OpenRequest {
+    fn nth_request(&self, index: usize, stream: StreamId, watched: Option<Box<Watched>>) -> OpenRequest {
         let number = self.first.number as usize + index;
         OpenRequest {
             stream,
@@ -85,7 +85,7 @@ impl OpenRequests {
     }
 
     /// Adds the rest of a batch, if there is none yet.
-    pub fn wait(&mut self, rest: Rest) {
+    pub fn add_rest_of_batch(&mut self, rest: Rest) {
         debug_assert!(self.rest.is_none() && rest.len() > 0, "one after the other");
         if self.places.len() == 1 {
             self.grow();
@@ -96,7 +96,7 @@ impl OpenRequests {
 
     /// Number of requests that wait to be started behind others of their batch.
     #[inline(always)]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_count(&self) -> usize {
         self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
@@ -115,7 +115,7 @@ impl OpenRequests {
     /// Takes out the first waiting request, which now has this stream.
     pub fn take_waiting(&mut self, stream: StreamId, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
         let rest = self.rest.as_mut()?;
-        let request = rest.nth(0, stream, watched);
+        let request = rest.nth_request(0, stream, watched);
         rest.first.number += 1;
         self.count -= 1;
         if rest.len() == 0 {
@@ -127,7 +127,7 @@ impl OpenRequests {
     /// A waiting request, counted from zero.
     pub fn nth_waiting(&self, index: usize, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
         let rest = self.rest.as_ref()?;
-        Some(rest.nth(index, rest.first.stream, watched))
+        Some(rest.nth_request(index, rest.first.stream, watched))
     }
 
     /// Adds a request.
@@ -142,14 +142,14 @@ impl OpenRequests {
     /// [`Self::insert`] when there is, or may have been, another request.
     #[inline(never)]
     fn insert_among(&mut self, request: OpenRequest) {
-        let is_home_free = self.places[self.home(request.stream)].is_none();
+        let is_home_free = self.places[self.home_of(request.stream)].is_none();
         if 2 * self.count >= self.places.len() && !is_home_free {
             self.grow();
         }
         if request.is_gathered {
             self.gathered.push(request.stream);
         }
-        self.place(request);
+        self.insert_at_home(request);
         self.count += 1;
     }
 
@@ -185,7 +185,7 @@ impl OpenRequests {
         loop {
             let behind = (place + 1) & self.mask();
             match &self.places[behind] {
-                Some(other) if behind != self.home(other.stream) => self.places.swap(place, behind),
+                Some(other) if behind != self.home_of(other.stream) => self.places.swap(place, behind),
                 _ => return Some(request),
             }
             place = behind;
@@ -194,7 +194,7 @@ impl OpenRequests {
 
     /// Takes out all requests except the rest of a batch.
     pub fn drain(&mut self) -> impl Iterator<Item = OpenRequest> {
-        self.count = self.waiting();
+        self.count = self.waiting_count();
         self.gathered.clear();
         self.places.iter_mut().filter_map(Option::take)
     }
@@ -211,7 +211,7 @@ impl OpenRequests {
     }
 
     /// Passes the requests that leave now to `stamp`.
-    pub fn leave(&mut self, mut stamp: impl FnMut(&mut OpenRequest)) {
+    pub fn stamp_gathered(&mut self, mut stamp: impl FnMut(&mut OpenRequest)) {
         if let [place] = &mut self.places[..] {
             if let Some(request) = place.as_mut().filter(|request| request.is_gathered) {
                 request.is_gathered = false;
@@ -244,24 +244,24 @@ impl OpenRequests {
     }
 
     /// The place of a request if no other occupies it.
-    fn home(&self, stream: StreamId) -> usize {
+    fn home_of(&self, stream: StreamId) -> usize {
         stream.0 as usize & self.mask()
     }
 
     /// Distance of the request at a place from its home.
-    fn distance(&self, place: usize) -> Option<usize> {
+    fn distance_from_home(&self, place: usize) -> Option<usize> {
         let there = self.places[place].as_ref()?;
-        Some(place.wrapping_sub(self.home(there.stream)) & self.mask())
+        Some(place.wrapping_sub(self.home_of(there.stream)) & self.mask())
     }
 
     fn find(&self, stream: StreamId) -> Option<usize> {
         if let [place] = &self.places[..] {
             return place.as_ref().filter(|request| request.stream == stream).map(|_| 0);
         }
-        let mut place = self.home(stream);
+        let mut place = self.home_of(stream);
         let mut distance = 0;
         // Requests with earlier homes come first.
-        while distance < self.places.len() && self.distance(place)? >= distance {
+        while distance < self.places.len() && self.distance_from_home(place)? >= distance {
             if self.places[place].as_ref().is_some_and(|request| request.stream == stream) {
                 return Some(place);
             }
@@ -279,14 +279,14 @@ impl OpenRequests {
         {
             self.gathered.push(only.stream);
         }
-        before.into_iter().flatten().for_each(|request| self.place(request));
+        before.into_iter().flatten().for_each(|request| self.insert_at_home(request));
     }
 
     /// Puts a request as near to its home as requests with earlier homes allow.
-    fn place(&mut self, mut request: OpenRequest) {
-        let mut place = self.home(request.stream);
+    fn insert_at_home(&mut self, mut request: OpenRequest) {
+        let mut place = self.home_of(request.stream);
         let mut distance = 0;
-        while let Some(other) = self.distance(place) {
+        while let Some(other) = self.distance_from_home(place) {
             if other < distance
                 && let Some(there) = &mut self.places[place]
             {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_found_by_their_streams_whichever_end_first() {
+    fn requests_are_found_in_any_completion_order() {
         for step in [1, 2] {
             let mut random = Random::new(7);
             let (mut open, mut expected) = (OpenRequests::default(), BTreeSet::new());
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_follow_one_another_fill_every_place() {
+    fn consecutive_streams_fill_every_place() {
         let mut open = OpenRequests::default();
         (7..7 + 1_024).for_each(|stream| open.insert(request(stream, false)));
         assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
@@ -368,18 +368,21 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_batch_takes_no_places() {
+    fn waiting_batch_requests_take_no_places() {
         for is_gathered in [false, true] {
             let mut open = OpenRequests::default();
             open.insert(request(0, is_gathered));
             let batch = Rc::new(vec![Request::new(onrush_proto::RequestParts::default()); 1_000]);
             let first = OpenRequest { number: 1, ..request(0, is_gathered) };
-            open.wait(Rest { first, batch, is_new: true, end: 1_000, is_last: true });
-            assert_eq!((open.len(), open.waiting(), open.iter().count(), open.places.len()), (1_000, 999, 1_000, 4));
+            open.add_rest_of_batch(Rest { first, batch, is_new: true, end: 1_000, is_last: true });
+            assert_eq!(
+                (open.len(), open.waiting_count(), open.iter().count(), open.places.len()),
+                (1_000, 999, 1_000, 4)
+            );
             assert_eq!(open.are_gathered(), is_gathered);
             let mut left = 0;
-            open.leave(|_| left += 1);
-            open.leave(|_| left += 1);
+            open.stamp_gathered(|_| left += 1);
+            open.stamp_gathered(|_| left += 1);
             assert_eq!((left, open.are_gathered()), (if is_gathered { 1_000 } else { 0 }, false));
             assert_eq!(open.older_than(0, Nanos(1)), [StreamId(0)]);
             for number in 1..1_000 {
@@ -393,15 +396,15 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_gathered_leave_once() {
+    fn gathered_requests_are_stamped_once() {
         let mut open = OpenRequests::default();
         assert!(open.are_gathered());
         (1..=3).for_each(|stream| open.insert(request(stream, stream > 1)));
         assert!(!open.are_gathered());
         open.remove(StreamId(2));
         let mut left = Vec::new();
-        open.leave(|request| left.push(request.stream.0));
-        open.leave(|request| left.push(request.stream.0));
+        open.stamp_gathered(|request| left.push(request.stream.0));
+        open.stamp_gathered(|request| left.push(request.stream.0));
         assert_eq!(left, [3]);
         assert_eq!(open.older_than(2, Nanos(4)), [StreamId(1)]);
         assert_eq!(open.drain().count(), 2);
@@ -413,7 +416,7 @@ mod tests {
         open.insert(request(2, true));
         assert!(open.are_gathered());
         let mut left = 0;
-        open.leave(|_| left += 1);
+        open.stamp_gathered(|_| left += 1);
         assert_eq!((left, open.are_gathered()), (2, false));
     }
 }

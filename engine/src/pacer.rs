@@ -17,10 +17,10 @@ pub enum Pacer {
 
 impl Pacer {
     /// Starts the run and its schedule.
-    pub fn begin(&mut self, at: Nanos) {
+    pub fn begin_schedule(&mut self, at: Nanos) {
         match self {
             Self::Closed => {}
-            Self::Scheduled(schedule) => schedule.begin(at),
+            Self::Scheduled(schedule) => schedule.begin_schedule(at),
         }
     }
 
@@ -62,20 +62,20 @@ impl Pacer {
 
     /// Skips the next requests, at most `most`, due before a moment and not sent, and reports their due times. Does
     /// nothing in a closed loop.
-    pub fn pass(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {
+    pub fn skip_due_before(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {
         match self {
             Self::Closed => {}
-            Self::Scheduled(schedule) => schedule.pass(moment, most, say),
+            Self::Scheduled(schedule) => schedule.skip_due_before(moment, most, say),
         }
     }
 
     /// Starts a batch of this many requests, of which the first may start. Returns its due time, at `now` or before.
     /// `is_excused`: if the batch is late, the catch-up pace does not count from it.
     #[inline]
-    pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
+    pub fn take_due(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {
             Self::Closed => now,
-            Self::Scheduled(schedule) => schedule.take(requests, now, is_excused),
+            Self::Scheduled(schedule) => schedule.take_due(requests, now, is_excused),
         }
     }
 }

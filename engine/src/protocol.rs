@@ -20,7 +20,7 @@ pub fn http1(depth: usize) -> MakeProtocol {
 /// The HTTP version negotiated by the TLS handshake, or the first of `versions` without TLS. HTTP/1.1 if the server
 /// does not negotiate. `depth`: limit on requests in flight per HTTP/1.1 connection; `http2`: shared by HTTP/2
 /// connections.
-pub fn http(versions: &[HttpVersion], is_tls: bool, depth: usize, http2: &SharedContext) -> MakeProtocol {
+pub fn http_by_alpn(versions: &[HttpVersion], is_tls: bool, depth: usize, http2: &SharedContext) -> MakeProtocol {
     let (versions, http2, heads) = (versions.to_vec(), http2.clone(), HeadBuffer::default());
     Box::new(move |negotiated| {
         let spoken = match negotiated {
@@ -66,10 +66,10 @@ impl Protocol {
     }
 
     /// The overdue event that the connection, or a request, waits for and that servers usually send at once.
-    pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
+    pub fn overdue_server_event(&mut self, stream: Option<StreamId>) -> Option<Error> {
         match self {
-            Self::Http2(client) => client.waits_for(stream),
-            Self::Http1(client) => client.unasked(),
+            Self::Http2(client) => client.overdue_server_event(stream),
+            Self::Http1(client) => client.unsolicited_error(),
             #[cfg(test)]
             Self::Other(_) => None,
         }
@@ -77,13 +77,13 @@ impl Protocol {
 
     /// True if the server has begun to send something that answers no request.
     pub fn is_unasked(&self) -> bool {
-        if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
+        if let Self::Http1(client) = self { client.unsolicited_error().is_some() } else { false }
     }
 
     /// The reason why a request without a complete response is late.
-    pub fn why_late(&self, stream: StreamId) -> Cause {
+    pub fn late_cause(&self, stream: StreamId) -> Cause {
         let Self::Http1(client) = self else { return Cause::Late };
-        match client.missing(stream) {
+        match client.missing_part(stream) {
             Some(Missing::HeadEnd) => Cause::LateInHead,
             Some(Missing::Close) => Cause::LateToClose,
             None => Cause::Late,
@@ -111,7 +111,7 @@ impl Protocol {
 
     /// After a transport error: requests that never left and may be sent again, and requests that the server had ended
     /// before, with its reason.
-    pub fn take_known(&mut self) -> Vec<(StreamId, Error, bool)> {
+    pub fn take_settled_requests(&mut self) -> Vec<(StreamId, Error, bool)> {
         let Self::Http2(client) = self else { return Vec::new() };
         client.handle_eof();
         let known = |event| match event {
@@ -124,8 +124,8 @@ impl Protocol {
     }
 
     /// The text with which the server ended the connection, for people.
-    pub fn reason(&self) -> &[u8] {
-        if let Self::Http2(client) = self { client.reason() } else { &[] }
+    pub fn goaway_text(&self) -> &[u8] {
+        if let Self::Http2(client) = self { client.goaway_text() } else { &[] }
     }
 
     /// True if the server has announced that it processes requests although it ends the connection.
@@ -135,8 +135,8 @@ impl Protocol {
 
     /// Approximate number of body bytes to come, if other frames may come in between.
     #[inline]
-    pub fn coming(&self) -> u64 {
-        if let Self::Http2(client) = self { client.coming() } else { 0 }
+    pub fn body_bytes_to_come(&self) -> u64 {
+        if let Self::Http2(client) = self { client.body_bytes_to_come() } else { 0 }
     }
 
     /// True if request bodies are on the way and other frames may come in between.
@@ -158,8 +158,8 @@ impl Protocol {
     }
 
     /// The failure of a batch's rest once the connection takes no more of it, and whether it may be sent again.
-    pub fn unanswered(&self) -> Option<(Error, bool)> {
-        if let Self::Http1(client) = self { client.unanswered() } else { None }
+    pub fn rest_of_batch_error(&self) -> Option<(Error, bool)> {
+        if let Self::Http1(client) = self { client.later_request_error() } else { None }
     }
 
     /// Readers for sent and received bytes, if the protocol has frames.

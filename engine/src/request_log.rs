@@ -41,21 +41,21 @@ impl RequestLog {
     /// A log of one in `one_of` requests, at least 1, drawn with this seed.
     pub fn new(one_of: u64, seed: u64, pass_on: PassOn) -> Self {
         let mut log = Self { pass_on, one_of, random: Random::new(seed), before: 0, after: 0, page: Vec::new() };
-        log.draw();
+        log.draw_from_group();
         log
     }
 
     /// Draws one request of the next group.
-    fn draw(&mut self) {
+    fn draw_from_group(&mut self) {
         let place = self.random.below(self.one_of);
         (self.before, self.after) = (self.after + place, self.one_of - 1 - place);
     }
 
     /// True if the next started request goes into the log.
-    pub(super) fn picks(&mut self) -> bool {
+    pub(super) fn picks_next_request(&mut self) -> bool {
         let is_picked = self.before == 0;
         if is_picked {
-            self.draw();
+            self.draw_from_group();
         } else {
             self.before -= 1;
         }
@@ -94,13 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_request_of_each_group_is_picked_and_not_always_the_same() {
+    fn one_random_request_per_group_is_logged() {
         let mut log = RequestLog::new(10, 1, Arc::new(|_| Passed::On));
-        let picked: Vec<usize> = (0..1000).filter(|_| log.picks()).collect();
+        let picked: Vec<usize> = (0..1000).filter(|_| log.picks_next_request()).collect();
         assert_eq!(picked.iter().map(|number| number / 10).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
         let places: std::collections::HashSet<usize> = picked.iter().map(|number| number % 10).collect();
         assert_eq!(places.len(), 10);
         let mut all = RequestLog::new(1, 1, Arc::new(|_| Passed::On));
-        assert!((0..100).all(|_| all.picks()));
+        assert!((0..100).all(|_| all.picks_next_request()));
     }
 }

@@ -13,26 +13,26 @@ pub struct Failures(u32);
 
 impl Failures {
     /// Resets the back-off, after a complete response.
-    pub fn forget(&mut self) {
+    pub fn reset(&mut self) {
         self.0 = 0;
     }
 
     /// Counts a failure. Returns the wait in nanoseconds: doubled from 1 ms up to the longest, plus or minus a quarter.
-    pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
+    pub fn back_off_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);
-        about(doubled.min(longest_ns), random)
+        randomized_ns(doubled.min(longest_ns), random)
     }
 }
 
 /// Time in nanoseconds for which no request takes the place of one turned away on a connection that goes on: about as
 /// long as the connection has gone without an answer. So the waits double, however many requests are in flight.
-pub fn rest_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
-    about(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
+pub fn stream_back_off_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
+    randomized_ns(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
 }
 
 /// This wait, plus or minus a quarter.
-fn about(wait_ns: u64, random: &mut Random) -> u64 {
+fn randomized_ns(wait_ns: u64, random: &mut Random) -> u64 {
     wait_ns - wait_ns / 4 + random.below(wait_ns / 2 + 1)
 }
 
@@ -41,33 +41,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_from_a_millisecond_to_a_second_within_a_quarter() {
+    fn back_off_doubles_up_to_a_second() {
         let (mut failures, mut random) = (Failures::default(), Random::new(1));
         for expected_ms in [1u64, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 1000, 1000] {
-            let wait = failures.wait_ns(LONGEST_NS, &mut random);
+            let wait = failures.back_off_ns(LONGEST_NS, &mut random);
             let expected = expected_ms * 1_000_000;
             assert!(wait >= expected * 3 / 4 && wait <= expected * 5 / 4, "{wait} for {expected}");
         }
-        failures.forget();
-        assert!(failures.wait_ns(LONGEST_NS, &mut random) <= 1_250_000);
+        failures.reset();
+        assert!(failures.back_off_ns(LONGEST_NS, &mut random) <= 1_250_000);
     }
 
     #[test]
-    fn a_rest_lasts_about_as_long_as_nothing_was_answered() {
+    fn stream_back_off_matches_the_unanswered_time() {
         let mut random = Random::new(3);
         for (unanswered_ns, expected_ns) in
             [(0, 1_000_000), (1_000_000, 1_000_000), (40_000_000, 40_000_000), (60_000_000_000, LONGEST_NS)]
         {
-            let rest = rest_ns(unanswered_ns, LONGEST_NS, &mut random);
+            let rest = stream_back_off_ns(unanswered_ns, LONGEST_NS, &mut random);
             assert!(rest >= expected_ns * 3 / 4 && rest <= expected_ns * 5 / 4, "{rest} for {unanswered_ns}");
         }
-        assert!(rest_ns(5, 0, &mut random) > 0);
+        assert!(stream_back_off_ns(5, 0, &mut random) > 0);
     }
 
     #[test]
-    fn a_shorter_limit_is_kept_to() {
+    fn back_off_keeps_to_shorter_limits() {
         let (mut failures, mut random) = (Failures::default(), Random::new(2));
-        assert!((0..20).all(|_| failures.wait_ns(8_000_000, &mut random) <= 10_000_000));
-        assert!(failures.wait_ns(LONGEST_NS, &mut random) > 10_000_000);
+        assert!((0..20).all(|_| failures.back_off_ns(8_000_000, &mut random) <= 10_000_000));
+        assert!(failures.back_off_ns(LONGEST_NS, &mut random) > 10_000_000);
     }
 }

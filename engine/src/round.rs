@@ -41,27 +41,27 @@ impl Round {
 
     /// Counts a complete response.
     #[inline]
-    pub fn completed(&mut self, latency_ns: u64) {
+    pub fn count_response(&mut self, latency_ns: u64) {
         self.completed += 1;
         self.shortest_ns = self.shortest_ns.min(latency_ns);
     }
 
     /// Counts received bytes.
     #[inline]
-    pub fn received(&mut self, bytes: usize) {
+    pub fn count_received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
     /// Records that completions depend on one another, so that lingering would delay each: windows for request bodies,
     /// or the rest of a long frame and the head of the next.
-    pub fn needs_each(&mut self) {
+    pub fn forbid_lingering(&mut self) {
         self.shortest_ns = 0;
     }
 
     /// Number of completions worth waiting for together, and the longest wait in nanoseconds, so that latencies hardly
     /// grow. `open`: requests in flight; `ahead`: bytes of each response that the server may send before it waits for
     /// us. The mean alone does not suffice: if most requests wait long, it is far from the mean of the quick ones.
-    pub fn linger(&mut self, now: Nanos, open: u64, ahead: u64) -> (u32, u64) {
+    pub fn lingering_allowance(&mut self, now: Nanos, open: u64, ahead: u64) -> (u32, u64) {
         if self.completed >= open {
             let mean_ns = now.since(self.began_at);
             let bytes_each = self.bytes / self.completed.max(1);
@@ -88,27 +88,27 @@ mod tests {
     fn linger(latency_ns: u64, ahead: u64, happens: impl Fn(&mut Round)) -> (u32, u64) {
         let mut round = Round::first(Nanos(0));
         (1..=2).fold((0, 0), |_, number| {
-            (0..8).for_each(|_| round.completed(latency_ns));
+            (0..8).for_each(|_| round.count_response(latency_ns));
             happens(&mut round);
-            round.linger(Nanos(number * 2_000_000), 8, ahead)
+            round.lingering_allowance(Nanos(number * 2_000_000), 8, ahead)
         })
     }
 
     #[test]
-    fn a_wait_for_several_lasts_as_long_as_latencies_allow() {
+    fn lingering_is_limited_by_latencies() {
         assert_eq!(linger(2_000_000, AHEAD, |_| ()), (2, 50_000), "a part of the mean");
         assert_eq!(linger(200_000, AHEAD, |_| ()), (2, 20_000), "a part of the shortest");
-        assert_eq!(linger(2_000_000, AHEAD, Round::needs_each), (2, 0));
+        assert_eq!(linger(2_000_000, AHEAD, Round::forbid_lingering), (2, 0));
         let mut round = Round::first(Nanos(0));
-        (0..7).for_each(|_| round.completed(2_000_000));
-        assert_eq!(round.linger(Nanos(1_000_000), 8, AHEAD), (2, 0), "no round yet");
-        round.completed(2_000_000);
-        assert_eq!(round.linger(Nanos(9_000_000), 8, AHEAD), (2, LINGER_MAX_NS));
+        (0..7).for_each(|_| round.count_response(2_000_000));
+        assert_eq!(round.lingering_allowance(Nanos(1_000_000), 8, AHEAD), (2, 0), "no round yet");
+        round.count_response(2_000_000);
+        assert_eq!(round.lingering_allowance(Nanos(9_000_000), 8, AHEAD), (2, LINGER_MAX_NS));
     }
 
     #[test]
-    fn a_wait_is_shorter_where_responses_need_several() {
-        let of = |bytes: usize, ahead| linger(2_000_000, ahead, |round| round.received(8 * bytes));
+    fn responses_in_pieces_shorten_lingering() {
+        let of = |bytes: usize, ahead| linger(2_000_000, ahead, |round| round.count_received(8 * bytes));
         assert_eq!(of(16 * 1024, AHEAD), (2, 50_000));
         assert_eq!(of(16 * 1024 + 1, AHEAD), (8, 50_000), "many completions for a response");
         assert_eq!(of(1 << 20, 512 * 1024), (8, 50_000 / 3));

@@ -55,13 +55,13 @@ impl Routes {
         Self { routes, next: 0, found: false, only: None }
     }
 
-    pub fn found(&self) -> bool {
+    pub fn has_working_address(&self) -> bool {
         self.found
     }
 
     /// True if more than one address may still be tried.
     pub fn has_choice(&self) -> bool {
-        self.only.is_none() && self.usable().count() > 1
+        self.only.is_none() && self.usable_routes().count() > 1
     }
 
     /// Directs all further connections to this address.
@@ -75,18 +75,18 @@ impl Routes {
     }
 
     /// The address for the next connection.
-    pub fn choose(&mut self) -> (RouteId, SocketAddr) {
+    pub fn choose_route(&mut self) -> (RouteId, SocketAddr) {
         if let Some(id) = self.only {
             return (id, self.address(id));
         }
-        let turn = if self.found { self.next % self.usable().count() } else { 0 };
+        let turn = if self.found { self.next % self.usable_routes().count() } else { 0 };
         self.next = if self.found { self.next.wrapping_add(1) } else { 1 };
-        let index = self.usable().nth(turn).expect("the last usable address is never dropped");
+        let index = self.usable_routes().nth(turn).expect("the last usable address is never dropped");
         (RouteId(index), self.routes[index].address)
     }
 
     /// Records that an address accepted a connection.
-    pub fn worked(&mut self, id: RouteId) {
+    pub fn note_accepted(&mut self, id: RouteId) {
         self.routes[id.0].state = State::Worked;
         if self.found {
             return;
@@ -102,7 +102,7 @@ impl Routes {
 
     /// Records that an address refused a connection. Returns true if it was dropped, so that another one can be tried
     /// at once.
-    pub fn refused(&mut self, id: RouteId, errno: Errno) -> bool {
+    pub fn drop_after_refusal(&mut self, id: RouteId, errno: Errno) -> bool {
         match self.routes[id.0].state {
             _ if self.only.is_some() => return false,
             State::Untried if self.has_choice() => self.routes[id.0].state = State::Dropped(errno),
@@ -113,7 +113,7 @@ impl Routes {
     }
 
     /// Tries all addresses again, from the first, after none accepted.
-    pub fn start_over(&mut self) {
+    pub fn retry_all(&mut self) {
         if !self.found {
             self.routes.iter_mut().for_each(|route| route.state = State::Untried);
         }
@@ -125,7 +125,7 @@ impl Routes {
     }
 
     /// The dropped addresses and the error numbers of their refusals; empty unless another address worked.
-    pub fn dropped(&self) -> Vec<(SocketAddr, i32)> {
+    pub fn dropped_addresses(&self) -> Vec<(SocketAddr, i32)> {
         let reason = |route: &Route| match route.state {
             State::Dropped(errno) if self.found => Some((route.address, errno.raw_os_error())),
             _ => None,
@@ -134,11 +134,11 @@ impl Routes {
     }
 
     /// The addresses that worked.
-    pub fn working(&self) -> Vec<SocketAddr> {
+    pub fn working_addresses(&self) -> Vec<SocketAddr> {
         self.routes.iter().filter(|route| route.state == State::Worked).map(|route| route.address).collect()
     }
 
-    fn usable(&self) -> impl Iterator<Item = usize> {
+    fn usable_routes(&self) -> impl Iterator<Item = usize> {
         let usable = |route: &Route| matches!(route.state, State::Untried | State::Worked);
         self.routes.iter().enumerate().filter(move |(_, route)| usable(route)).map(|(index, _)| index)
     }
@@ -153,35 +153,35 @@ mod tests {
     }
 
     fn turns(routes: &mut Routes, n: usize) -> Vec<String> {
-        (0..n).map(|_| routes.choose().1.to_string()).collect()
+        (0..n).map(|_| routes.choose_route().1.to_string()).collect()
     }
 
     #[test]
-    fn the_first_that_accepts_decides_the_family_and_the_rest_take_turns() {
+    fn first_accepting_address_decides_the_family() {
         let mut routes = routes(&["[::1]:80", "127.0.0.1:80", "[::2]:80", "127.0.0.2:80"]);
-        let (first, address) = routes.choose();
+        let (first, address) = routes.choose_route();
         assert_eq!(address.to_string(), "[::1]:80");
-        assert!(routes.refused(first, Errno::CONNREFUSED));
-        let (second, address) = routes.choose();
+        assert!(routes.drop_after_refusal(first, Errno::CONNREFUSED));
+        let (second, address) = routes.choose_route();
         assert_eq!(address.to_string(), "[::2]:80");
-        assert!(routes.refused(second, Errno::CONNREFUSED));
-        let (third, address) = routes.choose();
+        assert!(routes.drop_after_refusal(second, Errno::CONNREFUSED));
+        let (third, address) = routes.choose_route();
         assert_eq!(address.to_string(), "127.0.0.1:80");
-        routes.worked(third);
+        routes.note_accepted(third);
         assert_eq!(turns(&mut routes, 3), ["127.0.0.2:80", "127.0.0.1:80", "127.0.0.2:80"]);
-        assert_eq!(routes.dropped(), ["[::1]:80", "[::2]:80"].map(|text| (text.parse().unwrap(), 111)));
-        assert_eq!(routes.working(), ["127.0.0.1:80".parse().unwrap()]);
+        assert_eq!(routes.dropped_addresses(), ["[::1]:80", "[::2]:80"].map(|text| (text.parse().unwrap(), 111)));
+        assert_eq!(routes.working_addresses(), ["127.0.0.1:80".parse().unwrap()]);
     }
 
     #[test]
-    fn connections_take_turns_over_all_threads() {
+    fn addresses_rotate_over_all_threads() {
         let addresses = ["127.0.0.1:80", "[::1]:80", "127.0.0.2:80", "127.0.0.3:80"].map(|text| text.parse().unwrap());
         let mut taken = Vec::new();
         for first_connection in [0, 2, 4] {
             let mut routes = Routes::new(&addresses, first_connection);
             for _ in 0..2 {
-                let (route, address) = routes.choose();
-                routes.worked(route);
+                let (route, address) = routes.choose_route();
+                routes.note_accepted(route);
                 taken.push(address.to_string());
             }
         }
@@ -190,22 +190,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_and_one_that_worked_are_never_dropped() {
+    fn last_and_working_addresses_are_kept() {
         let mut routes = routes(&["127.0.0.1:80", "127.0.0.2:80"]);
-        let (first, _) = routes.choose();
-        routes.worked(first);
-        assert!(!routes.refused(first, Errno::CONNREFUSED));
-        assert!(routes.refused(RouteId(1), Errno::CONNREFUSED));
+        let (first, _) = routes.choose_route();
+        routes.note_accepted(first);
+        assert!(!routes.drop_after_refusal(first, Errno::CONNREFUSED));
+        assert!(routes.drop_after_refusal(RouteId(1), Errno::CONNREFUSED));
         assert_eq!(turns(&mut routes, 2), ["127.0.0.1:80", "127.0.0.1:80"]);
     }
 
     #[test]
-    fn when_nobody_accepts_everybody_is_asked_again() {
+    fn all_addresses_are_retried_after_total_refusal() {
         let mut routes = routes(&["127.0.0.1:80", "127.0.0.2:80"]);
-        assert!(routes.refused(RouteId(0), Errno::CONNREFUSED));
-        assert!(!routes.refused(RouteId(1), Errno::CONNREFUSED));
-        assert!(routes.dropped().is_empty(), "no address worked, so none was dropped for another");
-        routes.start_over();
+        assert!(routes.drop_after_refusal(RouteId(0), Errno::CONNREFUSED));
+        assert!(!routes.drop_after_refusal(RouteId(1), Errno::CONNREFUSED));
+        assert!(routes.dropped_addresses().is_empty(), "no address worked, so none was dropped for another");
+        routes.retry_all();
         assert_eq!(turns(&mut routes, 1), ["127.0.0.1:80"]);
     }
 }

@@ -84,7 +84,7 @@ impl Quota {
     }
 
     /// The number of the next sample; `None`: there are enough.
-    fn take(&self, of: SampleOf) -> Option<u32> {
+    fn take_number(&self, of: SampleOf) -> Option<u32> {
         let next = |most: u32| move |count: u32| (count < most).then_some(count + 1);
         let (relaxed, kind) = (Ordering::Relaxed, &self.of_kind[Self::place(of)]);
         let before = kind.fetch_update(relaxed, relaxed, next(self.each)).ok()?;
@@ -107,7 +107,7 @@ impl Samples {
     }
 
     /// True if a response with this status and these fields may become a sample.
-    pub(super) fn want(&self, status: u16, fields: &Fields<'_>) -> bool {
+    pub(super) fn may_sample(&self, status: u16, fields: &Fields<'_>) -> bool {
         let is_call = || fields.value(b"content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
         let is_open = |of| self.quota.is_open(of);
         is_open(SampleOf::Status(status))
@@ -116,14 +116,14 @@ impl Samples {
     }
 
     /// Memory for responses.
-    pub(super) fn shelf(&mut self) -> &mut Shelf {
+    pub(super) fn memory_shelf(&mut self) -> &mut Shelf {
         &mut self.shelf
     }
 
     /// Keeps a complete response as a sample of its status and of its failure, if there are not enough yet. A response
     /// too large for the memory is not sampled.
-    pub(super) fn complete(&mut self, status: Option<u16>, failed: Option<Cause>, response: &KeptResponse) {
-        if response.is_cut() {
+    pub(super) fn keep_if_wanted(&mut self, status: Option<u16>, failed: Option<Cause>, response: &KeptResponse) {
+        if response.was_truncated() {
             return;
         }
         let failure = failed.and_then(|cause| match cause {
@@ -132,7 +132,7 @@ impl Samples {
             _ => None,
         });
         for of in [status.map(SampleOf::Status), failure].into_iter().flatten().filter(|of| self.quota.is_open(*of)) {
-            if let Some(number) = self.quota.take(of) {
+            if let Some(number) = self.quota.take_number(of) {
                 let [head, body, trailers] =
                     [&response.head, &response.body, &response.trailers].map(|part| part.bytes().to_vec());
                 (self.keep)(Sample { of, number, head, body, trailers });
@@ -141,8 +141,8 @@ impl Samples {
     }
 
     /// Takes back the memory of a response.
-    pub(super) fn put_back(&mut self, response: Box<KeptResponse>) {
-        self.shelf.put_back(response);
+    pub(super) fn recycle_memory(&mut self, response: Box<KeptResponse>) {
+        self.shelf.recycle_memory(response);
     }
 }
 
@@ -151,17 +151,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_of_each_kind_as_wanted_and_not_too_many_in_all() {
+    fn sample_quotas_limit_kinds_and_total() {
         let quota = Quota::new(2);
-        let taken = |of| (0..4).filter_map(|_| quota.take(of)).collect::<Vec<_>>();
+        let taken = |of| (0..4).filter_map(|_| quota.take_number(of)).collect::<Vec<_>>();
         assert_eq!(taken(SampleOf::Status(200)), [1, 2]);
         assert!(!quota.is_open(SampleOf::Status(200)) && quota.is_open(SampleOf::Check(0)));
         assert_eq!((taken(SampleOf::Check(0)), taken(SampleOf::Check(31))), (vec![1, 2], vec![1, 2]));
         assert_eq!((taken(SampleOf::Call(1)), taken(SampleOf::Call(17))), (vec![1, 2], vec![1, 2]));
         let many = Quota::new(1);
-        assert_eq!((0..2000).filter_map(|status| many.take(SampleOf::Status(status))).count(), 1000);
+        assert_eq!((0..2000).filter_map(|status| many.take_number(SampleOf::Status(status))).count(), 1000);
         let few = Quota::new(10);
-        let all = (0..500).map(|status| (0..10).filter_map(|_| few.take(SampleOf::Status(status))).count());
+        let all = (0..500).map(|status| (0..10).filter_map(|_| few.take_number(SampleOf::Status(status))).count());
         assert_eq!(all.sum::<usize>() as u32, SAMPLES_MAX);
     }
 }

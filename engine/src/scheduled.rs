@@ -36,14 +36,14 @@ impl Scheduled {
     pub fn new(dues: Dues, catch_up: Option<CatchUp>, slice_ns: u64) -> Self {
         let (begin, next_at) = (Nanos::default(), Nanos::default());
         let mut new = Self { dues, begin, catch_up, slice_ns, resumed: None, next_at };
-        new.find_next();
+        new.compute_next_start();
         new
     }
 
     /// Moves the start of the schedule.
-    pub fn begin(&mut self, at: Nanos) {
+    pub fn begin_schedule(&mut self, at: Nanos) {
         self.begin = at;
-        self.find_next();
+        self.compute_next_start();
     }
 
     /// Earliest start of the next request.
@@ -58,11 +58,11 @@ impl Scheduled {
 
     /// Skips the next requests, at most `most`, due before a moment and not sent. Reports each due time; if there are
     /// very many, reports groups by their last request.
-    pub fn pass(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
+    pub fn skip_due_before(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
         let mut left = most;
         while left > 0 && !self.dues.can_leap(moment.since(self.begin)) && self.due_at() < moment {
             say(self.due_at(), 1);
-            self.dues.take(1);
+            self.dues.skip_batch(1);
             left -= 1;
         }
         // Many can now be skipped at once, or there are no more.
@@ -70,12 +70,12 @@ impl Scheduled {
         let together = left / PASSED_SINGLY + 1;
         while left > 0 {
             let requests = left.min(together);
-            self.dues.take(requests - 1);
+            self.dues.skip_batch(requests - 1);
             say(self.due_at(), requests);
-            self.dues.take(1);
+            self.dues.skip_batch(1);
             left -= requests;
         }
-        self.find_next();
+        self.compute_next_start();
     }
 
     /// Number of the next requests, at most `most`, due before a moment.
@@ -90,22 +90,22 @@ impl Scheduled {
 
     /// Starts this many requests, of which the first may start. Returns its due time. `is_excused`: if it is late, the
     /// catch-up pace does not count from it.
-    pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
+    pub fn take_due(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS && !is_excused {
             self.resumed = Some(Resumed { at: now, due_ns: self.dues.next_ns() });
         }
-        self.dues.take(requests);
-        self.find_next();
+        self.dues.skip_batch(requests);
+        self.compute_next_start();
         due
     }
 
     /// Computes the earliest start of the next request. After a held-up request, the schedule runs faster until it has
     /// caught up; from then on due times are later than the factor allows.
-    fn find_next(&mut self) {
+    fn compute_next_start(&mut self) {
         self.next_at = self.due_at();
         if let (Some(factor), Some(resumed)) = (self.catch_up, &self.resumed) {
-            let since_ns = factor.shortened_ns(self.dues.next_ns() - resumed.due_ns);
+            let since_ns = factor.catch_up_time_ns(self.dues.next_ns() - resumed.due_ns);
             self.next_at = self.next_at.max(resumed.at + since_ns);
         }
         self.next_at = self.slice_end(self.next_at);

@@ -87,7 +87,7 @@ impl Slot {
     }
 
     /// The established connection, if any.
-    pub fn live(&mut self) -> Option<&mut Live> {
+    pub fn open_connection(&mut self) -> Option<&mut Live> {
         match &mut self.state {
             State::Open(live) => Some(live),
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) | State::Waiting => None,
@@ -95,25 +95,25 @@ impl Slot {
     }
 
     /// The connection, the streams still open on its predecessors, and the streams in back-off.
-    pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize, usize)> {
+    pub fn connection_and_taken_places(&mut self) -> Option<(&mut Live, usize, usize)> {
         let (inherited, resting) = (self.inherited as usize, self.resting as usize);
-        self.live().map(|live| (live, inherited, resting))
+        self.open_connection().map(|live| (live, inherited, resting))
     }
 
     /// True if a request on the connection has ended, in whatever way.
     pub fn is_answered(&mut self) -> bool {
-        self.has_ended || self.live().is_some_and(|live| live.answered)
+        self.has_ended || self.open_connection().is_some_and(|live| live.answered)
     }
 
     /// True if requests of the connection still wait for the first byte from the server.
     pub fn is_unanswered(&mut self) -> bool {
-        !self.is_answered() && self.live().is_some_and(|live| !live.open.is_empty())
+        !self.is_answered() && self.open_connection().is_some_and(|live| !live.open.is_empty())
     }
 
     /// Resets the slot's back-off if there have been complete responses beyond `completed`.
     pub fn forget_failures(&mut self, completed: u64, tally: &Tally) {
         if tally.completed > completed {
-            self.failures.forget();
+            self.failures.reset();
             self.sent_away = 0;
         }
     }
@@ -130,23 +130,23 @@ impl Slot {
     }
 
     /// Records that the transport accepted `n` more bytes. Returns the corresponding number of protocol bytes.
-    pub fn accepted(&mut self, n: usize) -> usize {
+    pub fn on_accepted(&mut self, n: usize) -> usize {
         let plain = self.link.as_mut().map_or(n, |link| link.accepted(n));
         match &mut self.state {
             State::Open(live) => {
-                live.accepted(plain);
+                live.on_accepted(plain);
                 plain
             }
             _ => {
-                self.accepted_before(n);
+                self.on_accepted_in_setup(n);
                 0
             }
         }
     }
 
-    /// [`Self::accepted`] before the first request.
+    /// [`Self::on_accepted`] before the first request.
     #[cold]
-    fn accepted_before(&mut self, n: usize) {
+    fn on_accepted_in_setup(&mut self, n: usize) {
         if let State::Tunnelling(tunnel) = &mut self.state {
             tunnel.handle_sent(n);
         }

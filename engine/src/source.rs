@@ -13,15 +13,15 @@ pub trait Source {
     /// # Errors
     ///
     /// If the run cannot go on. It ends with the measurements so far.
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
     /// The number of the name of the requests added last; zero: unnamed.
-    fn name(&self) -> u16 {
+    fn batch_name(&self) -> u16 {
         0
     }
 
     /// True if all batches are equal, so that one call is enough.
-    fn repeats(&self) -> bool {
+    fn repeats_one_batch(&self) -> bool {
         false
     }
 }
@@ -31,12 +31,12 @@ pub trait Source {
 pub struct Repeated(pub Vec<Request>);
 
 impl Source for Repeated {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         batch.extend_from_slice(&self.0);
         Ok(true)
     }
 
-    fn repeats(&self) -> bool {
+    fn repeats_one_batch(&self) -> bool {
         true
     }
 }

@@ -17,7 +17,7 @@ const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
     /// If the worker was held up until now, handles the arrivals of that time before the timers. Returns the time.
-    pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
+    pub(super) fn catch_up_after_stall(&mut self, now: Nanos) -> Nanos {
         let Some(HeldUp { from, by_script }) = self.held_up_since(now) else { return now };
         if from > self.books.start && !by_script {
             self.books
@@ -36,21 +36,21 @@ impl<B: Backend> Engine<B> {
         let mut left = TURNS_PER_SLOT * self.roster.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
             // The kernel may report few completions at once, and more only when it has buffers again.
-            self.stamp(now);
+            self.send_and_stamp_gathered(now);
             let is_ready = self.roster.backend.wait(Nanos::default());
             let before = left;
             while left > 0
                 && !self.dispatch.script.has_ended
-                && let Some(completion) = self.roster.backend.next()
+                && let Some(completion) = self.roster.backend.next_completion()
             {
                 left -= 1;
                 // The worker may have been stalled again meanwhile, past the end.
-                if completion.at <= self.books.end_at || self.goes_on() {
+                if completion.at <= self.books.end_at || self.continue_uncounted() {
                     self.turn.awaited_since = completion.at;
                     self.handle(completion);
                 }
             }
-            self.books.tally.interval.activity.waited(before - left);
+            self.books.tally.interval.activity.count_wait(before - left);
             if !is_ready || self.dispatch.script.has_ended {
                 break;
             }

@@ -17,7 +17,7 @@ const CLOSED_PER_TURN: u32 = 256;
 
 impl<B: Backend> Engine<B> {
     /// The connections, and the parts in which they record.
-    pub(super) fn parts(&mut self) -> (&mut Roster<B>, Context<'_>) {
+    pub(super) fn roster_and_context(&mut self) -> (&mut Roster<B>, Context<'_>) {
         let Self { roster, dispatch, books, timers, .. } = self;
         (roster, Context { books, timers, script: &mut dispatch.script })
     }
@@ -27,81 +27,81 @@ impl<B: Backend> Engine<B> {
         match completion.what {
             // A reset connection was accepted before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
-                self.take_one(Completion { what: What::Connected(Ok(())), ..completion });
-                self.take_one(Completion { what: What::Received(Err(errno)), ..completion });
+                self.handle_one_completion(Completion { what: What::Connected(Ok(())), ..completion });
+                self.handle_one_completion(Completion { what: What::Received(Err(errno)), ..completion });
             }
             What::Received(Ok(0)) => {
                 let completed = self.books.tally.completed;
-                self.take_one(completion);
+                self.handle_one_completion(completion);
                 self.turn.has_seen_unknown_end |= self.books.tally.completed > completed;
             }
-            _ => self.take(completion),
+            _ => self.handle_completion(completion),
         }
     }
 
-    /// [`Self::take`], out of line for rare paths.
+    /// [`Self::handle_completion`], out of line for rare paths.
     #[inline(never)]
-    fn take_one(&mut self, completion: Completion) {
-        self.take(completion);
+    fn handle_one_completion(&mut self, completion: Completion) {
+        self.handle_completion(completion);
     }
 
     #[inline(always)]
-    fn take(&mut self, completion: Completion) {
-        let (roster, mut cx) = self.parts();
-        let step = roster.handle(completion, &mut cx);
-        self.follow(step, completion.at);
+    fn handle_completion(&mut self, completion: Completion) {
+        let (roster, mut cx) = self.roster_and_context();
+        let step = roster.handle_completion(completion, &mut cx);
+        self.take_step(step, completion.at);
         // If the requests in flight are limited, an ended one makes room for another connection.
         if self.roster.config.in_flight_max.is_some() {
-            self.dispatch(completion.at);
+            self.dispatch_due_requests(completion.at);
         }
     }
 
-    /// [`Self::follow`], out of line for rare paths.
+    /// [`Self::take_step`], out of line for rare paths.
     #[inline(never)]
-    fn follow_one(&mut self, step: Step, at: Nanos) {
-        self.follow(step, at);
+    fn take_one_step(&mut self, step: Step, at: Nanos) {
+        self.take_step(step, at);
     }
 
     #[inline(always)]
-    fn follow(&mut self, step: Step, at: Nanos) {
+    fn take_step(&mut self, step: Step, at: Nanos) {
         match step {
             Step::None => {}
             Step::Connecting => self.turn.awaited_since = at,
-            Step::Pump(conn) => self.pump(conn, at),
+            Step::Pump(conn) => self.pump_connection(conn, at),
             Step::Begin(conn) => {
                 let allowed = self.http2.as_ref().and_then(SharedContext::streams_known);
-                if let Some(live) = self.roster.slots[conn.index()].live() {
+                if let Some(live) = self.roster.slots[conn.index()].open_connection() {
                     self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
                 }
                 if self.dispatch.script.wants.delay {
                     self.dispatch.note_waiting_since(self.roster.connecting.was_away_since, &mut self.books, at);
                 }
-                self.pump_one(conn, at);
+                self.pump_one_connection(conn, at);
             }
         }
     }
 
-    /// [`Self::pump`], out of line: it is inlined only on the frequent path.
+    /// [`Self::pump_connection`], out of line: it is inlined only on the frequent path.
     #[inline(never)]
-    fn pump_one(&mut self, conn: ConnId, at: Nanos) {
-        self.pump(conn, at);
+    fn pump_one_connection(&mut self, conn: ConnId, at: Nanos) {
+        self.pump_connection(conn, at);
     }
 
     /// Starts due requests while a connection has room, and sends its output.
     #[inline(always)]
-    fn pump(&mut self, conn: ConnId, at: Nanos) {
+    fn pump_connection(&mut self, conn: ConnId, at: Nanos) {
         let Self { roster, dispatch, books, timers, .. } = self;
         let slot = &mut roster.slots[conn.index()];
         if dispatch.has_room(slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
             if dispatch.has_ready() || dispatch.is_full(&books.tally) {
                 // Other connections have waited longer, or must end first.
-                dispatch.queue(conn, slot);
-                self.dispatch(at);
+                dispatch.queue_ready(conn, slot);
+                self.dispatch_due_requests(at);
             } else {
                 self.start_due(conn, at, true);
             }
         }
-        self.settle(conn, at);
+        self.settle_connection(conn, at);
     }
 
     /// Starts due requests on a connection with room; `waited`: until now none was ready.
@@ -115,13 +115,13 @@ impl<B: Backend> Engine<B> {
     }
 
     #[inline(always)]
-    fn settle(&mut self, conn: ConnId, at: Nanos) {
-        let (roster, mut cx) = self.parts();
-        roster.settle(conn, &mut cx, at);
+    fn settle_connection(&mut self, conn: ConnId, at: Nanos) {
+        let (roster, mut cx) = self.roster_and_context();
+        roster.send_and_wind_up(conn, &mut cx, at);
     }
 
     /// Starts due requests on the ready connections.
-    pub(super) fn dispatch(&mut self, now: Nanos) {
+    pub(super) fn dispatch_due_requests(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
             let Some(conn) = self.dispatch.next_ready(&self.books.tally, now) else { break };
             let slot = &mut self.roster.slots[conn.index()];
@@ -129,23 +129,23 @@ impl<B: Backend> Engine<B> {
             if self.dispatch.has_room(slot, &self.books.tally) {
                 self.start_due(conn, now, false);
             }
-            self.settle(conn, now);
+            self.settle_connection(conn, now);
         }
     }
 
     /// Counts the script time since the last call.
     pub(super) fn note_script_time(&mut self) {
-        self.books.note_script_time(self.dispatch.script.spent_ns());
-        for (from_ns, until_ns) in self.dispatch.script.take_long() {
+        self.books.note_script_time(self.dispatch.script.script_time_ns());
+        for (from_ns, until_ns) in self.dispatch.script.take_long_script_times() {
             let [from, until] = [from_ns, until_ns].map(|ns| self.roster.backend.time_of(ns));
-            self.books.held_up(from, until);
+            self.books.record_script_delay(from, until);
         }
     }
 
     /// Sends and stamps the requests that leave with the next wait.
-    pub(super) fn stamp(&mut self, now: Nanos) {
-        let (roster, mut cx) = self.parts();
-        roster.stamp(&mut cx, now);
+    pub(super) fn send_and_stamp_gathered(&mut self, now: Nanos) {
+        let (roster, mut cx) = self.roster_and_context();
+        roster.send_and_stamp_gathered(&mut cx, now);
     }
 
     /// Opens some of the queued slots.
@@ -155,9 +155,9 @@ impl<B: Backend> Engine<B> {
         }
         self.count_all_busy(now);
         for _ in 0..opened_per_turn(self.turn.handled) {
-            let (roster, mut cx) = self.parts();
+            let (roster, mut cx) = self.roster_and_context();
             let Some(step) = roster.open_next(&mut cx, now) else { break };
-            self.follow_one(step, now);
+            self.take_one_step(step, now);
         }
     }
 
@@ -176,22 +176,22 @@ impl<B: Backend> Engine<B> {
         let most = (wanted - missing).min(OPENED_MAX as u32);
         if missing < most {
             let more = self.dispatch.connections_due(now, most).saturating_sub(missing);
-            self.want(wanted + more.min(self.roster.config.max_inflight - wanted), now);
+            self.set_wanted_connections(wanted + more.min(self.roster.config.max_inflight - wanted), now);
         }
     }
 
     /// Gives exactly the first `wanted` slots a connection.
-    pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
+    pub(super) fn set_wanted_connections(&mut self, wanted: u32, now: Nanos) {
         self.count_all_busy(now);
-        let (roster, mut cx) = self.parts();
-        roster.want(wanted, &mut cx, now);
+        let (roster, mut cx) = self.roster_and_context();
+        roster.set_wanted_connections(wanted, &mut cx, now);
     }
 
     /// Adjusts the number of connections to the plan's current level, closing only some in every turn.
     pub(super) fn follow_levels(&mut self, now: Nanos) {
         let Demand::Staged(levels) = &self.roster.config.demand else { return };
         let planned = self.books.tally.due_from();
-        let (level, change_ns) = levels.at(now.since(planned));
+        let (level, change_ns) = levels.connections_at(now.since(planned));
         let level = level.min(self.roster.config.max_inflight);
         let wanted = level.max(self.roster.connecting.wanted.saturating_sub(CLOSED_PER_TURN));
         let next_at = match change_ns {
@@ -199,9 +199,9 @@ impl<B: Backend> Engine<B> {
             u64::MAX => Nanos::MAX,
             change_ns => planned + change_ns,
         };
-        self.want(wanted, now);
+        self.set_wanted_connections(wanted, now);
         if next_at < Nanos::MAX {
-            self.timers.set(next_at, Timer::Level);
+            self.timers.set_timer(next_at, Timer::Level);
         }
     }
 
@@ -212,11 +212,11 @@ impl<B: Backend> Engine<B> {
         self.dispatch.limits = limits;
         let limit = Limit::new(limits, connections);
         let before = self.dispatch.limit.replace(limit);
-        let was = |rank| before.map_or(u32::MAX, |before| before.of(rank));
-        for rank in (0..connections).filter(|&rank| limit.of(rank) > was(rank)) {
+        let was = |rank| before.map_or(u32::MAX, |before| before.share_of_rank(rank));
+        for rank in (0..connections).filter(|&rank| limit.share_of_rank(rank) > was(rank)) {
             let conn = self.roster.order[rank as usize];
-            if self.roster.slots.get_mut(conn.index()).is_some_and(|slot| slot.live().is_some()) {
-                self.pump_one(conn, now);
+            if self.roster.slots.get_mut(conn.index()).is_some_and(|slot| slot.open_connection().is_some()) {
+                self.pump_one_connection(conn, now);
             }
         }
     }
@@ -224,48 +224,48 @@ impl<B: Backend> Engine<B> {
     /// Starts requests on connections that may have more in flight because their predecessors have fewer.
     pub(super) fn pump_relieved(&mut self, now: Nanos) {
         while let Some(conn) = self.roster.relieved.pop() {
-            if self.roster.slots[conn.index()].live().is_some() {
-                self.pump_one(conn, now);
+            if self.roster.slots[conn.index()].open_connection().is_some() {
+                self.pump_one_connection(conn, now);
             }
         }
     }
 
     /// Reopens a slot after its back-off.
-    pub(super) fn reopen(&mut self, conn: ConnId, now: Nanos) {
-        self.roster.open_soon(conn, &mut self.books, now);
+    pub(super) fn reopen_slot(&mut self, conn: ConnId, now: Nanos) {
+        self.roster.queue_to_open(conn, &mut self.books, now);
     }
 
     /// Continues after the pause before a batch.
-    pub(super) fn resume(&mut self, conn: ConnId, now: Nanos) {
+    pub(super) fn resume_after_pause(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.end_pause();
         self.dispatch.pause_ended = true;
-        if slot.live().is_some() {
-            self.pump_one(conn, now);
+        if slot.open_connection().is_some() {
+            self.pump_one_connection(conn, now);
         }
     }
 
     /// Lets a request start again in the place of one turned away.
-    pub(super) fn rested(&mut self, conn: ConnId, now: Nanos) {
+    pub(super) fn end_stream_back_off(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.resting -= 1;
         self.roster.resting -= 1;
-        if slot.live().is_some() {
-            self.pump_one(conn, now);
+        if slot.open_connection().is_some() {
+            self.pump_one_connection(conn, now);
         }
     }
 
     /// Wakes a protocol at the requested time.
-    pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
-        let (roster, mut cx) = self.parts();
-        let step = roster.wake(conn, due, &mut cx, now);
-        self.follow_one(step, now);
+    pub(super) fn wake_protocol(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
+        let (roster, mut cx) = self.roster_and_context();
+        let step = roster.wake_protocol(conn, due, &mut cx, now);
+        self.take_one_step(step, now);
     }
 
     /// Checks one connection for timeouts.
-    pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
-        let (roster, mut cx) = self.parts();
-        let step = roster.sweep(conn, &mut cx, now);
-        self.follow_one(step, now);
+    pub(super) fn sweep_connection(&mut self, conn: ConnId, now: Nanos) {
+        let (roster, mut cx) = self.roster_and_context();
+        let step = roster.check_timeouts(conn, &mut cx, now);
+        self.take_one_step(step, now);
     }
 }

@@ -118,7 +118,7 @@ impl Tally {
     }
 
     /// Starts the warm-up: nothing counts from now on.
-    pub fn warm_up(&mut self) {
+    pub fn start_warm_up(&mut self) {
         self.warms_up = true;
     }
 
@@ -140,25 +140,25 @@ impl Tally {
         self.returned.iter_mut().for_each(|request| request.late = false);
         if self.rules.open_loop.is_some() {
             let waiting: Vec<Nanos> = self.returned.iter().map(|request| request.due).collect();
-            waiting.into_iter().for_each(|due| self.entered(due));
+            waiting.into_iter().for_each(|due| self.record_carried_age(due));
         }
     }
 
     /// Goes on after the counted end of the run, without a limit on the requests and without recording them for people.
-    pub fn go_on(&mut self, now: Nanos) {
+    pub fn continue_uncounted(&mut self, now: Nanos) {
         (self.left, self.is_exhausted) = (None, false);
         (self.transcript, self.log, self.samples) = (None, None, None);
         self.interval.from_ns = now.since(self.start);
     }
 
     /// Records that there are no more requests.
-    pub fn start_no_more(&mut self) {
+    pub fn end_requests(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
     /// Number of requests that may still be started, except those to be sent again, if the next is due at `due`.
     /// Requests of a warm-up do not count, even if sent after it.
-    pub fn left_of(&self, due: Nanos) -> u64 {
+    pub fn remaining_requests(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
     }
@@ -179,21 +179,21 @@ impl Tally {
     }
 
     /// Number of requests in flight.
-    pub fn open(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         self.open
     }
 
     /// Counts a started request when it is handed to the kernel, now or with the next wait; once, however often it is
     /// sent.
-    pub fn started(&mut self, request: &OpenRequest, now: Nanos) {
-        if !self.warms_up && !request.is_again() && !self.is_carried(request.due) {
+    pub fn count_started(&mut self, request: &OpenRequest, now: Nanos) {
+        if !self.warms_up && !request.was_sent_before() && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
         }
         if self.open == 0 {
-            self.asked(now);
+            self.note_awaiting_response(now);
         }
         self.open += 1;
-        if request.is_again() {
+        if request.was_sent_before() {
             // The request has been counted.
         } else if request.is_gathered {
             self.gathered += 1;
@@ -201,53 +201,53 @@ impl Tally {
             self.interval.counters.started += 1;
             // In a closed loop, a request that leaves at once is sent as soon as it is due.
             if self.rules.open_loop.is_some() {
-                self.submitted(request, request.sent_at);
+                self.count_submitted(request, request.sent_at);
             }
         }
     }
 
     /// Records that a response is awaited from `since` on, if none was before.
-    pub fn asked(&mut self, since: Nanos) {
-        self.silences.asked(since.since(self.start));
+    pub fn note_awaiting_response(&mut self, since: Nanos) {
+        self.silences.note_request_sent(since.since(self.start));
     }
 
     /// Records that a batch was sent at `at`, and that the first request after it is due only at `next_due`.
-    pub fn sent_ahead(&mut self, at: Nanos, next_due: Nanos) {
-        self.silences.sent_ahead(at.since(self.start), next_due.since(self.start));
+    pub fn note_sent_ahead(&mut self, at: Nanos, next_due: Nanos) {
+        self.silences.note_sent_ahead(at.since(self.start), next_due.since(self.start));
     }
 
     /// Counts a request handed to the kernel.
-    pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
-        if request.is_again() {
+    pub fn count_submitted(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.was_sent_before() {
             return;
         }
-        self.interval.activity.submitted(at.since(request.due));
-        self.sent(request.due, at);
+        self.interval.activity.count_submission(at.since(request.due));
+        self.record_sent(request.due, at);
     }
 
     /// Counts request bytes accepted by TLS when they are handed to the kernel, like requests.
-    pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
+    pub fn count_encrypted(&mut self, n: usize, is_gathered: bool) {
         *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
     }
 
     /// Counts the gathered requests as handed to the kernel now.
-    pub fn hand_over(&mut self) {
+    pub fn count_gathered_as_sent(&mut self) {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
     /// Queues a request that the peer reports as unprocessed. It will be sent again, but counts as started once.
-    pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
-        self.left_flight(&request, at);
+    pub fn queue_returned(&mut self, request: OpenRequest, at: Nanos) {
+        self.take_out_of_flight(&request, at);
         self.interval.counters.returned += 1;
         self.send_again(request, at);
     }
 
     /// Counts a close of an idle connection by the server. Returns true if it counts as an error.
-    pub fn closed_idle(&mut self, at: Nanos) -> bool {
+    pub fn count_idle_close(&mut self, at: Nanos) -> bool {
         self.interval.counters.idle_closed += 1;
         if self.counts_idle_closes() {
-            self.error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
+            self.record_error(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), at, Vec::new);
         }
         self.counts_idle_closes()
     }
@@ -259,7 +259,7 @@ impl Tally {
 
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {
         // A request that had not left leaves now, at the latest.
-        let sent_at = if request.is_gathered && !request.is_again() { at } else { request.sent_at };
+        let sent_at = if request.is_gathered && !request.was_sent_before() { at } else { request.sent_at };
         self.returned.push_back(OpenRequest { sent_at, returns: request.returns.saturating_add(1), ..request });
     }
 
@@ -277,8 +277,8 @@ impl Tally {
     pub fn end_returned(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
         for request in &returned {
-            self.was_in_flight(request, at);
-            self.left_unanswered(request, at);
+            self.count_time_in_flight(request, at);
+            self.count_unanswered_at_end(request, at);
         }
         self.returned = returned;
     }
@@ -294,20 +294,20 @@ impl Tally {
     }
 
     /// Keeps the `Location` of a head, if it has one.
-    pub fn locate(&mut self, location: Option<&[u8]>) {
+    pub fn keep_location(&mut self, location: Option<&[u8]>) {
         self.interval.location = location.map(|value| String::from_utf8_lossy(value).into_owned());
         self.located = true;
     }
 
     /// True if the body of a response with status 400 should be searched for a hint that the port expects TLS: the
     /// first one, and while all responses have had the hint.
-    pub fn wants_refusal(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.has_all(self.completed)
+    pub fn wants_tls_hint(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.all_say_tls(self.completed)
     }
 
     /// Searches a response for the hint: `before` has arrived earlier, `piece` now. Adds the piece. True if the hint
     /// was found.
-    pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) -> bool {
+    pub fn search_tls_hint(&mut self, before: &mut Vec<u8>, piece: &[u8]) -> bool {
         let room = REFUSAL_BYTES.saturating_sub(before.len());
         before.extend_from_slice(&piece[..piece.len().min(room)]);
         let has_hint = room > 0 && expects_tls(before);
@@ -316,9 +316,9 @@ impl Tally {
     }
 
     /// Counts a response with status 400, about to complete, saying that the port expects TLS.
-    pub fn expects_tls(&mut self) {
+    pub fn count_tls_hint(&mut self) {
         if self.is_failure(400) {
-            self.other_protocol.responded();
+            self.other_protocol.count_tls_hint();
         }
     }
 
@@ -329,43 +329,43 @@ impl Tally {
     }
 
     /// Counts the end of a request that was in flight until now.
-    fn ended(&mut self, request: &OpenRequest, at: Nanos) {
-        self.left_flight(request, at);
-        self.was_in_flight(request, at);
+    fn count_end(&mut self, request: &OpenRequest, at: Nanos) {
+        self.take_out_of_flight(request, at);
+        self.count_time_in_flight(request, at);
     }
 
     /// Counts the time since a request was first sent.
-    fn was_in_flight(&mut self, request: &OpenRequest, at: Nanos) {
+    fn count_time_in_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
     /// Takes a request out of flight, possibly to be sent again: then it counts as in flight all the time, see
-    /// [`Self::was_in_flight`].
-    fn left_flight(&mut self, request: &OpenRequest, at: Nanos) {
+    /// [`Self::count_time_in_flight`].
+    fn take_out_of_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
             // Whatever its outcome, the request left before that, or would have left at once.
-            self.submitted(request, at);
+            self.count_submitted(request, at);
         }
     }
 
     /// Counts time in which a connection had at least one request in flight.
-    pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
+    pub fn count_busy_time(&mut self, since: Nanos, until: Nanos) {
         self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
     }
 
     /// Counts an established connection, and the time since the connect began.
-    pub fn connected(&mut self, connect_ns: u64) {
+    pub fn count_connect(&mut self, connect_ns: u64) {
         if self.rules.phases && self.is_measurable(connect_ns) {
-            let connect_ns = self.measured(connect_ns);
+            let connect_ns = self.round_to_scale(connect_ns);
             self.interval.phases.get_or_insert_default().connect.record(connect_ns);
         }
     }
 
     /// Counts a complete TLS handshake, and its time.
-    pub fn shook_hands(&mut self, handshake_ns: u64) {
+    pub fn count_handshake(&mut self, handshake_ns: u64) {
         if self.rules.phases && self.is_measurable(handshake_ns) {
-            let handshake_ns = self.measured(handshake_ns);
+            let handshake_ns = self.round_to_scale(handshake_ns);
             let phases = self.interval.phases.get_or_insert_default();
             phases.tls.get_or_insert_default().record(handshake_ns);
         }
@@ -373,7 +373,7 @@ impl Tally {
 
     /// Records the arrivals of a response's first and last byte, before its latency is recorded. Omitted until a
     /// response arrives in more than one piece.
-    fn phases(&mut self, request: &OpenRequest, at: Nanos) {
+    fn record_request_phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
         let is_left_out = self.interval.phases.as_ref().is_some_and(|phases| phases.is_left_out);
         if first_at != at || !is_left_out || self.rules.scale.omits_late {
@@ -388,10 +388,10 @@ impl Tally {
             phases.is_left_out = true;
             return;
         }
-        phases.settle(latency);
+        phases.record_omitted(latency);
         let (ttfb_ns, ttlb_ns) = (first_at.since(request.sent_at), at.since(first_at));
         if self.is_measurable(ttfb_ns) && self.is_measurable(ttlb_ns) {
-            let (ttfb_ns, ttlb_ns) = (self.measured(ttfb_ns), self.measured(ttlb_ns));
+            let (ttfb_ns, ttlb_ns) = (self.round_to_scale(ttfb_ns), self.round_to_scale(ttlb_ns));
             let phases = self.interval.phases.get_or_insert_default();
             phases.ttfb.record(ttfb_ns);
             phases.ttlb.record(ttlb_ns);
@@ -403,60 +403,60 @@ impl Tally {
     }
 
     /// Rounds a time to the precision of the records.
-    fn measured(&self, ns: u64) -> u64 {
+    fn round_to_scale(&self, ns: u64) -> u64 {
         let quantum_ns = self.rules.scale.quantum_ns;
         if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
     /// Counts received bytes; `was_mistaken`: the server made a mistake in this read.
-    pub fn received(&mut self, length: usize, was_mistaken: bool) {
+    pub fn count_received(&mut self, length: usize, was_mistaken: bool) {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
         }
-        self.round.received(length);
+        self.round.count_received(length);
     }
 
     /// Records a complete response. Returns its latency in nanoseconds.
-    pub fn complete(&mut self, request: &mut OpenRequest, at: Nanos) -> u64 {
+    pub fn record_complete(&mut self, request: &mut OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
-        self.ended(request, at);
+        self.count_end(request, at);
         self.completed += 1;
-        self.round.completed(latency_ns);
-        self.heard(request, latency_ns, at);
+        self.round.count_response(latency_ns);
+        self.record_service_latency(request, latency_ns, at);
         self.status(request, latency_ns, at);
         let counters = &mut self.interval.counters;
         counters.completed += 1;
         counters.batches += u64::from(request.is_last);
         if self.rules.phases {
-            self.phases(request, at);
+            self.record_request_phases(request, at);
         }
         if self.rules.scale.omits_late {
-            self.record_unless_late(request, self.measured(latency_ns), at);
+            self.record_unless_late(request, self.round_to_scale(latency_ns), at);
             return latency_ns;
         }
         self.interval.latency.record(latency_ns);
-        self.answered(request, at);
+        self.record_scheduled_response(request, at);
         if self.rules.pipelines && request.is_last {
             self.interval.batch_latency().record(latency_ns);
         }
         if self.is_late_request(request, latency_ns) {
-            self.answered_late(request, at);
+            self.count_late_response(request, at);
         }
         if self.notes_each {
-            self.complete_one(request, latency_ns, at);
+            self.record_details(request, latency_ns, at);
         }
         latency_ns
     }
 
     /// Records all details of a single response apart from the sums.
     #[inline(never)]
-    fn complete_one(&mut self, request: &mut OpenRequest, latency_ns: u64, at: Nanos) {
-        self.log(request, at, Fate::Completed);
+    fn record_details(&mut self, request: &mut OpenRequest, latency_ns: u64, at: Nanos) {
+        self.log_request(request, at, Fate::Completed);
         if self.rules.by_name {
             let is_unsuccessful = self.is_unsuccessful(request) || self.is_late_request(request, latency_ns);
-            let shown_ns = self.shown_ns(request, latency_ns, at);
+            let shown_ns = self.reported_latency_ns(request, latency_ns, at);
             let by_name = self.interval.by_name.get_or_insert_default();
-            by_name.responded(request.name, request.status, shown_ns, is_unsuccessful);
+            by_name.record_response(request.name, request.status, shown_ns, is_unsuccessful);
         }
         if let Some(transcript) = &mut self.transcript {
             transcript.failed_checks = request.failed_checks();
@@ -470,23 +470,23 @@ impl Tally {
     }
 
     /// The latency of a response as shown in the report: with a schedule, from the due time.
-    fn shown_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
+    fn reported_latency_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
     }
 
     /// Counts a request without a complete response under its name.
-    fn failed_by_name(&mut self, request: &OpenRequest) {
+    fn count_failed_by_name(&mut self, request: &OpenRequest) {
         if self.rules.by_name {
-            self.interval.by_name.get_or_insert_default().failed(request.name);
+            self.interval.by_name.get_or_insert_default().record_failure(request.name);
         }
     }
 
     /// Counts a late response. It makes the request unsuccessful unless its status or a check already did.
-    fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
+    fn count_late_response(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.unsuccessful += u64::from(!self.is_unsuccessful(request));
         let becomes_late = !request.late && (request.is_last || !self.rules.scale.late_once_a_batch);
         if becomes_late {
-            self.late(at);
+            self.count_late(at);
         }
         self.interval.counters.late_ended += u64::from(request.late || becomes_late);
     }
@@ -495,7 +495,7 @@ impl Tally {
     fn record_unless_late(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let is_late = self.is_late(latency_ns);
         if is_late {
-            return self.answered_late(request, at);
+            return self.count_late_response(request, at);
         }
         self.interval.latency.record(latency_ns);
         if request.is_last && self.rules.pipelines {
@@ -507,7 +507,7 @@ impl Tally {
         let Some(status) = request.status else { return };
         self.interval.statuses.record(status);
         if status >= 300 || request.watched.is_some() {
-            self.unlike_success(status, request, latency_ns, at);
+            self.count_unsuccessful(status, request, latency_ns, at);
         }
     }
 
@@ -517,13 +517,13 @@ impl Tally {
 
     /// Counts a response with a failing status, or with a failed check or gRPC call.
     #[inline(never)]
-    fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+    fn count_unsuccessful(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         // If a tool is imitated, nothing shows these failures.
         if status >= 300 && self.rules.scale == Scale::EXACT {
-            let shown_ns = self.shown_ns(request, latency_ns, at);
+            let shown_ns = self.reported_latency_ns(request, latency_ns, at);
             self.interval.by_class.get_or_insert_default().record(status, shown_ns);
         }
-        let (is_failure, tenth) = (self.is_failure(status), self.tenth(at));
+        let (is_failure, tenth) = (self.is_failure(status), self.tenth_of_run(at));
         if is_failure {
             self.interval.ledger.record(Phase::Status, Cause::Status(status), tenth, Vec::new);
         }
@@ -531,7 +531,7 @@ impl Tally {
         if let Some(cause) = failed_check {
             let example = || match (request.watched.as_deref(), &self.checks) {
                 (Some(Watched { failed_call: Some(call), .. }), _) => call.message.clone(),
-                (Some(watched), Some(checks)) => checks.instead(&watched.checked),
+                (Some(watched), Some(checks)) => checks.failed_value(&watched.checked),
                 _ => Vec::new(),
             };
             self.interval.ledger.record(Phase::Check, cause, tenth, example);
@@ -556,18 +556,18 @@ impl Tally {
     }
 
     /// Counts a request that passed the timeout.
-    pub fn late(&mut self, at: Nanos) {
-        self.late_as(Cause::Late, at);
+    pub fn count_late(&mut self, at: Nanos) {
+        self.count_late_with_cause(Cause::Late, at);
     }
 
     /// Counts a request that has exceeded `--timeout`, with a more specific cause.
-    pub fn late_as(&mut self, cause: Cause, at: Nanos) {
+    pub fn count_late_with_cause(&mut self, cause: Cause, at: Nanos) {
         self.interval.counters.late += 1;
-        self.error(Phase::Timeout, cause, at, Vec::new);
+        self.record_error(Phase::Timeout, cause, at, Vec::new);
     }
 
     /// Counts a request that will get no complete response.
-    pub fn failed(
+    pub fn record_failed(
         &mut self,
         request: &OpenRequest,
         phase: Phase,
@@ -575,28 +575,28 @@ impl Tally {
         at: Nanos,
         example: impl FnOnce() -> Vec<u8>,
     ) {
-        self.ended(request, at);
-        self.log(request, at, Fate::Failed(phase, cause));
+        self.count_end(request, at);
+        self.log_request(request, at, Fate::Failed(phase, cause));
         self.interval.counters.failed += 1;
         self.interval.counters.late_ended += u64::from(request.late);
-        self.failed_by_name(request);
-        self.error(phase, cause, at, example);
-        if let Some(found) = self.learned(request) {
+        self.count_failed_by_name(request);
+        self.record_error(phase, cause, at, example);
+        if let Some(found) = self.later_outcome(request) {
             found.later_failed += 1;
         }
     }
 
     /// Records a failure unrelated to any request.
-    pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
-        self.other_protocol.failed(cause);
-        let tenth = self.tenth(at);
+    pub fn record_error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
+        self.other_protocol.record_failure(cause);
+        let tenth = self.tenth_of_run(at);
         self.interval.ledger.record(phase, cause, tenth, example);
     }
 
     /// Counts an abandoned request in flight.
-    pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
-        self.ended(request, at);
-        self.given_up(request, at);
+    pub fn count_abandoned(&mut self, request: &OpenRequest, at: Nanos) {
+        self.count_end(request, at);
+        self.record_abandoned(request, at);
     }
 
     /// Abandons requests waiting to be sent again that are older than `limit_ns`, and counts late ones.
@@ -605,33 +605,33 @@ impl Tally {
         returned.retain_mut(|request| {
             let age_ns = now.since(request.sent_at);
             if limit_ns.is_some_and(|limit_ns| age_ns >= limit_ns) {
-                self.was_in_flight(request, now);
-                self.given_up(request, now);
+                self.count_time_in_flight(request, now);
+                self.record_abandoned(request, now);
                 return false;
             }
             if self.becomes_late(request, age_ns) {
                 request.late = true;
-                self.late(now);
+                self.count_late(now);
             }
             true
         });
         self.returned = returned;
     }
 
-    fn given_up(&mut self, request: &OpenRequest, at: Nanos) {
-        self.log(request, at, Fate::Abandoned);
+    fn record_abandoned(&mut self, request: &OpenRequest, at: Nanos) {
+        self.log_request(request, at, Fate::Abandoned);
         self.interval.counters.abandoned += 1;
-        self.failed_by_name(request);
+        self.count_failed_by_name(request);
         let age_ns = at.since(request.sent_at);
         let becomes_late = self.becomes_late(request, age_ns);
         if becomes_late {
-            self.late(at);
+            self.count_late(at);
         }
         self.interval.counters.late_ended += u64::from(request.late || becomes_late);
-        self.error(Phase::Abandoned, Cause::GivenUp, at, Vec::new);
+        self.record_error(Phase::Abandoned, Cause::GivenUp, at, Vec::new);
         self.interval.censored.get_or_insert_default().record(age_ns);
         if self.rules.open_loop.is_some() {
-            self.abandoned_scheduled(request, at);
+            self.count_abandoned_scheduled(request, at);
         }
     }
 
@@ -647,37 +647,37 @@ impl Tally {
     }
 
     /// Counts a request in flight at the end of the run. If it was never handed to the kernel, it was never started.
-    pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
-        if request.is_gathered && !request.is_again() {
+    pub fn count_open_at_end(&mut self, request: &OpenRequest, at: Nanos) {
+        if request.is_gathered && !request.was_sent_before() {
             self.gathered -= 1;
             if self.rules.open_loop.is_some() {
-                self.unsent(request.due, at, 1);
+                self.count_unsent(request.due, at, 1);
             }
             return;
         }
-        self.was_in_flight(request, at);
-        self.left_unanswered(request, at);
+        self.count_time_in_flight(request, at);
+        self.count_unanswered_at_end(request, at);
     }
 
     /// Counts a sent request without a response at the end of the worker.
-    fn left_unanswered(&mut self, request: &OpenRequest, at: Nanos) {
-        self.log(request, at, Fate::Open);
+    fn count_unanswered_at_end(&mut self, request: &OpenRequest, at: Nanos) {
+        self.log_request(request, at, Fate::Open);
         let age_ns = at.since(request.sent_at);
         let late = request.late || self.is_late_request(request, age_ns);
         if self.becomes_late(request, age_ns) {
-            self.late(at);
+            self.count_late(at);
         }
         self.interval.counters.open_at_end += 1;
         self.interval.counters.open_late_at_end += u64::from(late);
         if late {
-            self.failed_by_name(request);
+            self.count_failed_by_name(request);
         }
         self.interval.censored.get_or_insert_default().record(age_ns);
-        self.left_waiting(request.due, at, 1);
+        self.count_waiting_at_end(request.due, at, 1);
     }
 
     /// The tenth of a second of the run that contains this moment.
-    fn tenth(&self, at: Nanos) -> u32 {
+    fn tenth_of_run(&self, at: Nanos) -> u32 {
         (at.since(self.start) / 100_000_000) as u32
     }
 }

@@ -44,7 +44,7 @@ pub struct Timers {
 
 impl Timers {
     /// Sets a timer.
-    pub fn set(&mut self, at: Nanos, timer: Timer) {
+    pub fn set_timer(&mut self, at: Nanos, timer: Timer) {
         self.heap.push(Reverse((at, timer)));
     }
 
@@ -76,8 +76,8 @@ mod tests {
     fn timers_come_in_order_and_not_early() {
         let mut timers = Timers::default();
         assert_eq!(timers.next_at(), Nanos::MAX);
-        timers.set(Nanos(30), Timer::Sweep(ConnId(0)));
-        timers.set(Nanos(10), Timer::Reopen(ConnId(7)));
+        timers.set_timer(Nanos(30), Timer::Sweep(ConnId(0)));
+        timers.set_timer(Nanos(10), Timer::Reopen(ConnId(7)));
         assert_eq!(timers.take_due(Nanos(9)), None);
         assert_eq!(timers.take_due(Nanos(10)), Some((Nanos(10), Timer::Reopen(ConnId(7)))));
         assert_eq!(timers.take_due(Nanos(29)), None);

@@ -18,7 +18,7 @@ pub(super) struct Unsettled {
 
 impl Unsettled {
     /// Records the end of this many requests. Returns the place for their outcomes.
-    pub fn learned(&mut self, requests: u64) -> Option<&mut OpenLoopStats<u32>> {
+    pub fn take_outcome_place(&mut self, requests: u64) -> Option<&mut OpenLoopStats<u32>> {
         debug_assert!(self.unsettled >= requests, "they were counted");
         self.unsettled = self.unsettled.saturating_sub(requests);
         Some(&mut self.found)

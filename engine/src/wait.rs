@@ -22,7 +22,7 @@ pub const LINGER_MIN: u64 = 8;
 
 impl<B: Backend> Engine<B> {
     /// Waits for completions, but not past the next timer or the end. Does not wait while connections are left to open.
-    pub(super) fn wait(&mut self) {
+    pub(super) fn wait_for_completions(&mut self) {
         if !self.roster.connecting.queue.is_empty() {
             self.roster.backend.wait(Nanos::default());
             return;
@@ -35,10 +35,10 @@ impl<B: Backend> Engine<B> {
         let until = self.timers.next_at().min(due).min(self.books.end_at);
         // Requests overdue before this are a backlog, not a stall.
         self.turn.waited_until = until.max(self.turn.began_at);
-        if self.gather(due, until) {
+        if self.gather_until_slice_end(due, until) {
             return;
         }
-        if self.roster.config.spins && self.poll(due, until) {
+        if self.roster.config.spins && self.busy_poll(due, until) {
             return;
         }
         self.settle_spin();
@@ -46,25 +46,25 @@ impl<B: Backend> Engine<B> {
             self.roster.backend.wait(until);
             return;
         };
-        let (several, linger_ns) = self.several(ahead);
-        let allowed_ns = self.roster.backend.wait_for(several, linger_ns, until);
+        let (several, linger_ns) = self.lingering_allowance(ahead);
+        let allowed_ns = self.roster.backend.wait_for_several(several, linger_ns, until);
         if allowed_ns > 0 {
-            self.books.tally.interval.activity.lingered(allowed_ns);
+            self.books.tally.interval.activity.count_linger(allowed_ns);
         }
     }
 
     /// Busy-polls where that pays. Returns true if there was a wait.
     #[inline(never)]
-    fn poll(&mut self, due: Nanos, until: Nanos) -> bool {
+    fn busy_poll(&mut self, due: Nanos, until: Nanos) -> bool {
         let waits_for_due = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
         let is_first = due < self.timers.next_at().min(self.books.end_at);
         let prepares = B::GATHERS && waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
-        let begin_at = if prepares { self.lead.before(due) } else { until };
-        if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
+        let begin_at = if prepares { self.lead.preparation_start(due) } else { until };
+        if (1..=FEW).contains(&(self.books.tally.in_flight() + self.roster.connecting.under_way)) {
             // The first poll hands over queued operations, which is work.
             let is_ready = self.roster.backend.wait(Nanos::default());
             // A timer in between starts nothing, and so does not extend the busy-polling.
-            if is_ready || self.spin(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
+            if is_ready || self.spin_until(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
                 return true;
             }
         }
@@ -76,22 +76,22 @@ impl<B: Backend> Engine<B> {
 
     /// Number of completions worth waiting for together, and the longest wait in nanoseconds: they come so soon that
     /// latencies hardly change. With a schedule, or with few requests in flight, completions are not grouped.
-    fn several(&mut self, ahead: Ahead) -> (u32, u64) {
+    fn lingering_allowance(&mut self, ahead: Ahead) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
-        let open = tally.open();
+        let open = tally.in_flight();
         if self.roster.config.rules.open_loop.is_some() || open < LINGER_MIN {
             tally.round = Round::first(now);
             return (1, 0);
         }
         let connecting = &self.roster.connecting;
         let on_each = open.div_ceil(connecting.wanted.saturating_sub(connecting.missing).max(1).into());
-        tally.round.linger(now, open, ahead.response.min(ahead.connection / on_each))
+        tally.round.lingering_allowance(now, open, ahead.response.min(ahead.connection / on_each))
     }
 
     /// Gathers responses until the end of the slice, when requests leave, if possible: nothing needs them earlier, and
     /// their latency ends at their arrival. A response that ends with its connection has no arrival time. Due requests
     /// leave before the arrivals are read, unless timers come first. False if there was no wait.
-    fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
+    fn gather_until_slice_end(&mut self, due: Nanos, until: Nanos) -> bool {
         let Some(rules) = self.roster.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
             return false;
@@ -102,8 +102,8 @@ impl<B: Backend> Engine<B> {
         }
         let now = self.roster.backend.now();
         if now < self.timers.next_at().min(self.books.end_at) {
-            self.dispatch(now);
-            self.stamp(now);
+            self.dispatch_due_requests(now);
+            self.send_and_stamp_gathered(now);
         }
         self.roster.backend.wait(Nanos::default());
         true
@@ -121,34 +121,34 @@ impl<B: Backend> Engine<B> {
         if self.roster.backend.now() < wake_at {
             self.settle_spin();
             self.roster.backend.wait(wake_at);
-        } else if !self.roster.backend.wait(Nanos::default()) && !self.spin(begin_at) && begin_at < due {
-            self.prepare(due);
+        } else if !self.roster.backend.wait(Nanos::default()) && !self.spin_until(begin_at) && begin_at < due {
+            self.prepare_due_requests(due);
         }
     }
 
     /// Starts and writes requests about to be due, and hands them over when they are.
     #[inline(never)]
-    fn prepare(&mut self, due: Nanos) {
+    fn prepare_due_requests(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
         if began_at >= due {
             return;
         }
-        self.dispatch(due);
-        let (roster, mut cx) = self.parts();
-        roster.write(&mut cx, due);
+        self.dispatch_due_requests(due);
+        let (roster, mut cx) = self.roster_and_context();
+        roster.send_gathered(&mut cx, due);
         let written_at = roster.backend.now();
-        self.lead.learn(written_at.since(began_at));
+        self.lead.adjust_to(written_at.since(began_at));
         self.books.tally.interval.activity.spun_ns += due.since(written_at);
         while self.roster.backend.now() < due {
             std::hint::spin_loop();
         }
-        let (roster, mut cx) = self.parts();
-        roster.stamp_written(&mut cx);
+        let (roster, mut cx) = self.roster_and_context();
+        roster.stamp_gathered(&mut cx);
         self.roster.backend.wait(Nanos::default());
     }
 
     /// Busy-polls until `stop_at`. Returns true if there may be completions.
-    fn spin(&mut self, stop_at: Nanos) -> bool {
+    fn spin_until(&mut self, stop_at: Nanos) -> bool {
         let mut looked_at = self.roster.backend.now();
         if looked_at >= stop_at {
             return false;
@@ -181,16 +181,16 @@ mod tests {
     use crate::{Advanced, Job, http1};
 
     #[test]
-    fn a_wait_that_begins_after_a_request_was_due_does_not_end_before() {
+    fn overdue_requests_do_not_backdate_waits() {
         let ms = |number: u64| Nanos(number * 1_000_000);
         let backend = Sim::new(1, Scenario::default().network(1));
         let job = Job { pacer: every(ms(10).0, None), ..job(get(), http1(1)) };
         let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
-        engine.begin(Instant::now());
+        engine.begin_run(Instant::now());
         let Advanced::Running(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
         // The turn began 20 ms later, with the requests that had become due meanwhile.
         engine.turn.began_at = ms(60);
-        engine.wait();
+        engine.wait_for_completions();
         assert_eq!(engine.turn.waited_until, ms(60));
     }
 }

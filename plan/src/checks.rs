@@ -49,12 +49,12 @@ impl Checks {
     }
 
     /// True if the number of checks is below [`CHECKS_MAX`].
-    pub fn have_room(&self) -> bool {
+    pub fn has_room(&self) -> bool {
         self.count() < CHECKS_MAX
     }
 
     /// The check with this number: checks of heads first, then checks of bodies, in the order typed.
-    pub fn get(&self, number: usize) -> Option<Check<'_>> {
+    pub fn check_number(&self, number: usize) -> Option<Check<'_>> {
         let headers = self.headers.iter().map(Check::Header);
         headers.chain(self.body.iter().map(|text| Check::Body(text))).nth(number)
     }
@@ -94,13 +94,13 @@ impl FromStr for StatusList {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let ranges = text.split(',').map(statuses).collect::<Result<_, _>>()?;
+        let ranges = text.split(',').map(parse_status_range).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), ranges })
     }
 }
 
 /// One part of a list: `200`, `200-204` or `2xx`. The error names the fault.
-fn statuses(part: &str) -> Result<RangeInclusive<u16>, String> {
+fn parse_status_range(part: &str) -> Result<RangeInclusive<u16>, String> {
     let wrong = |why: &str| Err(format!("{part:?} {why}; write for instance 200, 2xx or 200-204,404"));
     let status = |text: &str| {
         let is_number = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_statuses_ranges_and_classes() {
+    fn lists_accept_statuses_ranges_and_classes() {
         let table: [(&str, &[u16], &[u16]); 4] = [
             ("200", &[200], &[199, 201, 404]),
             ("200,204", &[200, 204], &[201, 203, 205]),
@@ -196,7 +196,7 @@ mod tests {
         let field = ExpectedHeader { name: "ETag".to_owned(), value: None };
         let checks = Checks { status: None, headers: vec![field.clone()], body: vec!["ok".to_owned()] };
         assert_eq!(
-            [0, 1, 2].map(|number| checks.get(number)),
+            [0, 1, 2].map(|number| checks.check_number(number)),
             [Some(Check::Header(&field)), Some(Check::Body("ok")), None]
         );
     }

@@ -100,7 +100,7 @@ impl SourceAddresses {
             return Err(BadSources::TooMany);
         }
         let all = 1u32 << host_bits;
-        let network = number(address) & !u128::from(all - 1);
+        let network = address_number(address) & !u128::from(all - 1);
         let skipped = u32::from(all > 2);
         let of = |number| if address.is_ipv4() { v4(number) } else { IpAddr::V6(Ipv6Addr::from_bits(number)) };
         Ok(Self { first: of(network + u128::from(skipped)), count: all - skipped })
@@ -120,13 +120,13 @@ impl SourceAddresses {
     pub fn of_connection(self, connection: usize) -> IpAddr {
         let place = (connection % self.count as usize) as u128;
         match self.first {
-            IpAddr::V4(_) => v4(number(self.first) + place),
+            IpAddr::V4(_) => v4(address_number(self.first) + place),
             IpAddr::V6(first) => IpAddr::V6(Ipv6Addr::from_bits(first.to_bits() + place)),
         }
     }
 }
 
-fn number(address: IpAddr) -> u128 {
+fn address_number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),

@@ -149,12 +149,12 @@ pub enum ResultDestination {
 
 impl Experiment {
     /// The number of planned runs.
-    pub fn runs(&self) -> u64 {
+    pub fn planned_runs(&self) -> u64 {
         self.points.len() as u64 * u64::from(self.rounds)
     }
 
     /// The levels of a point, in words.
-    pub fn words(&self, point: &Point) -> String {
+    pub fn levels_in_words(&self, point: &Point) -> String {
         let levels = self.factors.iter().zip(&point.levels);
         let words = levels.map(|(factor, &level)| format!("{}={}", factor.name, factor.levels[level].shown));
         words.collect::<Vec<_>>().join(" ")

@@ -52,15 +52,15 @@ pub struct UnreadableFile {
 
 impl FileContents {
     /// A file before reading.
-    pub fn named(path: impl Into<PathBuf>) -> Self {
+    pub fn unread(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { name: path.display().to_string(), path, ..Self::default() }
     }
 
     /// The given bytes under a file's name.
     pub fn from_bytes(name: &str, contents: Vec<u8>) -> Self {
-        let mut file = Self::named(name);
-        file.hold(contents.into());
+        let mut file = Self::unread(name);
+        file.hold_contents(contents.into());
         file
     }
 
@@ -75,20 +75,20 @@ impl FileContents {
         }
         if self.contents.is_none() {
             let unreadable = |reason| UnreadableFile { role, name: self.name.clone(), reason };
-            self.hold(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
+            self.hold_contents(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
         }
         Ok(())
     }
 
-    fn hold(&mut self, contents: Arc<[u8]>) {
+    fn hold_contents(&mut self, contents: Arc<[u8]>) {
         (self.contents, self.secrets) = (Some(contents), Arc::default());
     }
 
     /// Attaches the contents to the file of a received plan. Returns true if they match its digest.
-    pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
-        let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
+    pub fn attach_contents(&mut self, contents: Arc<[u8]>) -> bool {
+        let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == sha256_hex(&contents));
         if fits {
-            self.hold(contents);
+            self.hold_contents(contents);
         }
         fits
     }
@@ -96,7 +96,7 @@ impl FileContents {
     /// The SHA-256 of the contents, in hexadecimal, which identifies them on other machines; empty if unknown.
     /// Computing it takes about as long as reading the file.
     pub fn sha256(&self) -> String {
-        self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
+        self.sha256.clone().or(self.contents.as_deref().map(sha256_hex)).unwrap_or_default()
     }
 
     /// The contents.
@@ -157,29 +157,29 @@ impl From<Reference> for FileContents {
 static BROUGHT: OnceLock<BTreeMap<PathBuf, PathBuf>> = OnceLock::new();
 
 thread_local! {
-    /// Files read while [`reading`] runs.
+    /// Files read while [`record_reads`] runs.
     static READ: RefCell<Option<BTreeMap<PathBuf, Vec<u8>>>> = const { RefCell::new(None) };
 }
 
 /// Sets the current paths of files named on the machine where the command line was typed. Only the first call counts.
-pub fn bring(files: BTreeMap<PathBuf, PathBuf>) {
+pub fn set_brought_files(files: BTreeMap<PathBuf, PathBuf>) {
     let _ = BROUGHT.set(files);
 }
 
 /// The current path of a file brought from another machine.
-pub fn brought(name: &Path) -> Option<&'static Path> {
+pub fn brought_path(name: &Path) -> Option<&'static Path> {
     Some(BROUGHT.get()?.get(name)?)
 }
 
 /// Does some work. Returns its result, and the files that it has read, by name.
-pub fn reading<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
+pub fn record_reads<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
     READ.set(Some(BTreeMap::new()));
     let done = work();
     (done, READ.take().unwrap_or_default())
 }
 
-/// Records the reading of a file while [`reading`] runs.
-pub fn note(name: &Path, contents: &[u8]) {
+/// Records the reading of a file while [`record_reads`] runs.
+pub fn note_read(name: &Path, contents: &[u8]) {
     READ.with_borrow_mut(|read| {
         if let Some(read) = read {
             read.insert(name.to_owned(), contents.to_owned());
@@ -195,19 +195,19 @@ pub fn note(name: &Path, contents: &[u8]) {
 pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut contents = Vec::new();
-    let file = File::open(brought(path).unwrap_or(path));
+    let file = File::open(brought_path(path).unwrap_or(path));
     match file.and_then(|file| file.take(most + 1).read_to_end(&mut contents)) {
         Err(error) => Err(reason(&error)),
         Ok(_) if contents.len() as u64 > most => Err(format!("it is longer than {most_mib} MiB")),
         Ok(_) => {
-            note(path, &contents);
+            note_read(path, &contents);
             Ok(contents)
         }
     }
 }
 
 /// The SHA-256 of `bytes`, in hexadecimal.
-pub fn digest_of(bytes: &[u8]) -> String {
+pub fn sha256_hex(bytes: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -221,7 +221,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("body");
         std::fs::write(&path, "abc").unwrap();
-        let mut file = FileContents::named(&path);
+        let mut file = FileContents::unread(&path);
         assert!(file.contents().is_err());
         file.read("the file", 1).unwrap();
         std::fs::write(&path, "changed").unwrap();
@@ -231,8 +231,8 @@ mod tests {
         let mut elsewhere: FileContents = serde_json::from_str(&serde_json::to_string(&file).unwrap()).unwrap();
         assert_eq!(elsewhere, file);
         assert!(elsewhere.read("the file", 1).is_err(), "a file of that name here is another one");
-        assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
-        assert!(elsewhere.attach(Arc::from(*b"abc")));
+        assert!(!elsewhere.attach_contents(Arc::from(*b"changed")) && elsewhere.contents().is_err());
+        assert!(elsewhere.attach_contents(Arc::from(*b"abc")));
         assert_eq!(elsewhere.contents(), Ok(&b"abc"[..]));
     }
 
@@ -243,15 +243,16 @@ mod tests {
         std::fs::write(&one, "1").unwrap();
         std::fs::write(&other, "2").unwrap();
         read_at_most(&other, 1).unwrap();
-        let (done, read) = reading(|| read_at_most(&one, 1).unwrap());
+        let (done, read) = record_reads(|| read_at_most(&one, 1).unwrap());
         assert_eq!((done, read), (b"1".to_vec(), BTreeMap::from([(one, b"1".to_vec())])));
         read_at_most(&other, 1).unwrap();
-        assert!(reading(|| ()).1.is_empty());
+        assert!(record_reads(|| ()).1.is_empty());
     }
 
     #[test]
     fn unreadable_and_endless_files_are_refused_by_name() {
-        let refused = |path: &str, most_mib| FileContents::named(path).read("--key", most_mib).unwrap_err().to_string();
+        let refused =
+            |path: &str, most_mib| FileContents::unread(path).read("--key", most_mib).unwrap_err().to_string();
         assert_eq!(refused("/nonexistent", 9), "--key \"/nonexistent\": No such file or directory");
         assert_eq!(refused("/", 9), "--key \"/\": Is a directory");
         assert!(refused("/dev/zero", 1).ends_with("\"/dev/zero\": it is longer than 1 MiB"));

@@ -150,12 +150,12 @@ impl AddressRange {
     fn contains(&self, end: SocketAddr) -> bool {
         let is_there = |(prefix, bits): (IpAddr, u8)| match (prefix, end.ip()) {
             (IpAddr::V4(prefix), IpAddr::V4(ip)) => {
-                begins_alike(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)
+                have_equal_prefix(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)
             }
-            (IpAddr::V6(prefix), IpAddr::V6(ip)) => begins_alike(prefix.to_bits(), ip.to_bits(), 128, bits),
+            (IpAddr::V6(prefix), IpAddr::V6(ip)) => have_equal_prefix(prefix.to_bits(), ip.to_bits(), 128, bits),
             (IpAddr::V4(prefix), IpAddr::V6(ip)) => ip
                 .to_ipv4_mapped()
-                .is_some_and(|ip| begins_alike(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)),
+                .is_some_and(|ip| have_equal_prefix(prefix.to_bits().into(), ip.to_bits().into(), 32, bits)),
             (IpAddr::V6(_), IpAddr::V4(_)) => false,
         };
         self.port.is_none_or(|port| port == end.port()) && self.prefix.is_none_or(is_there)
@@ -163,7 +163,7 @@ impl AddressRange {
 }
 
 /// True if the leading bits of two numbers of this width are equal.
-fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
+fn have_equal_prefix(one: u128, other: u128, width: u32, bits: u8) -> bool {
     (one ^ other).checked_shr(width - u32::from(bits)).unwrap_or(0) == 0
 }
 

@@ -58,7 +58,7 @@ pub fn schedule(per_s: u64) -> Schedule {
     let rate = Rate::from_per_second(per_s).expect("a rate");
     Schedule {
         arrivals: Arrivals::Uniform,
-        stages: vec![Stage::open(rate)],
+        stages: vec![Stage::open_ended(rate)],
         part: Partition::WHOLE,
         catch_up: None,
         max_late: None,

@@ -57,7 +57,7 @@ impl LimitedBy {
     }
 
     /// Text for the middle of a sentence.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Self::Target => "the target",
             Self::GeneratorCpu => "onrush itself",
@@ -72,7 +72,7 @@ impl LimitedBy {
     }
 
     /// True if the measurements describe the generator and not the target (`--strict`).
-    pub fn is_our_fault(self) -> bool {
+    pub fn is_generator(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
     }
 }

@@ -54,7 +54,7 @@ impl RequestList {
     }
 
     /// For each other name, a list with its first request only: a long list is not read again for each name.
-    pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
+    pub fn first_requests_of_other_names(&self) -> impl Iterator<Item = Self> {
         self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
             let file = FileContents::from_bytes(&self.file.name, text.unwrap_or_default().to_vec());

@@ -56,17 +56,17 @@ impl Load {
     }
 
     /// Largest number of connections of thread `index`.
-    pub fn most_of(self, index: u32) -> u32 {
+    pub fn most_connections_of(self, index: u32) -> u32 {
         share(u64::from(self.max_inflight), self.threads, index) as u32
     }
 
     /// Largest number of connections of all threads before thread `index`.
-    pub fn most_before(self, index: u32) -> u32 {
-        (0..index).map(|before| self.most_of(before)).sum()
+    pub fn most_connections_before(self, index: u32) -> u32 {
+        (0..index).map(|before| self.most_connections_of(before)).sum()
     }
 
     /// True if connections are added while due requests wait for one.
-    pub fn grows(self) -> bool {
+    pub fn may_grow(self) -> bool {
         self.max_inflight > self.connections
     }
 }

@@ -35,7 +35,7 @@ pub struct MachineRank {
 
 impl Machines {
     /// Arguments of `onrush worker` for the process at this place.
-    pub fn arguments_of(&self, place: &MachineRank) -> Vec<OsString> {
+    pub fn worker_arguments(&self, place: &MachineRank) -> Vec<OsString> {
         let join = format!("{}ms", self.join.as_millis());
         vec![
             "--coordinator".into(),

@@ -255,7 +255,7 @@ impl MetricUnit {
 
 impl LatencyView {
     /// The view at the beginning of a name, and the rest of the name.
-    fn split(name: &str, separator: char) -> (Self, &str) {
+    fn split_view(name: &str, separator: char) -> (Self, &str) {
         match name.split_once(separator) {
             Some(("scheduled", rest)) => (Self::Scheduled, rest),
             Some(("service", rest)) => (Self::Service, rest),
@@ -264,7 +264,7 @@ impl LatencyView {
     }
 
     /// The part of a metric's name before the statistic.
-    fn prefix(self, separator: char) -> String {
+    fn name_prefix(self, separator: char) -> String {
         match self {
             Self::Shown => String::new(),
             Self::Scheduled => format!("scheduled{separator}"),
@@ -290,12 +290,12 @@ impl Metric {
     }
 
     /// The percentage, if the metric is a percentile of the latency shown in the text report.
-    pub fn percent(self) -> Option<Percent> {
+    pub fn percentile_percent(self) -> Option<Percent> {
         if let Self::Latency(LatencyView::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
     }
 
     /// The description of the metric, or of its family.
-    pub fn about(self) -> &'static MetricDescription {
+    pub fn description(self) -> &'static MetricDescription {
         let example = match self {
             Self::Latency(LatencyView::Class(_), _) => {
                 Self::Latency(LatencyView::Class(2), Statistic::Percentile(Percent::EXAMPLE))
@@ -313,26 +313,26 @@ impl Metric {
     pub fn of_column(name: &str) -> Option<Self> {
         let of_class = name.strip_suffix("_us").and_then(|name| name.rsplit_once('_'));
         if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, LatencyView::class(class)?))) {
-            return Self::of_column(&format!("{name}_us"))?.seen_from(class);
+            return Self::of_column(&format!("{name}_us"))?.in_view(class);
         }
-        let (view, name) = LatencyView::split(name, '_');
+        let (view, name) = LatencyView::split_view(name, '_');
         let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
         let percent = percent.or_else(|| name.strip_prefix('p').map(|rest| rest.strip_suffix("_us").unwrap_or(rest)));
         let known =
             METRICS.iter().find(|about| !name.is_empty() && about.columns.contains(&name)).map(|about| about.metric);
-        known.or_else(|| percent?.parse().ok().map(Self::percentile))?.seen_from(view)
+        known.or_else(|| percent?.parse().ok().map(Self::percentile))?.in_view(view)
     }
 
     /// The column name for programs.
     pub fn column(self) -> String {
-        let name = self.about().columns.first().map_or(self.about().id, |name| name);
-        self.view().prefix('_') + &self.instance(name)
+        let name = self.description().columns.first().map_or(self.description().id, |name| name);
+        self.view().name_prefix('_') + &self.member_name(name)
     }
 
     /// The column name for people.
     pub fn heading(self) -> String {
-        match self.about().columns.get(1).filter(|name| !name.is_empty() && self.view() == LatencyView::Shown) {
-            Some(name) => self.instance(name),
+        match self.description().columns.get(1).filter(|name| !name.is_empty() && self.view() == LatencyView::Shown) {
+            Some(name) => self.member_name(name),
             None => self.column(),
         }
     }
@@ -358,7 +358,7 @@ impl Metric {
     }
 
     /// The metric in another view. `None`: only latencies have several views.
-    fn seen_from(self, view: LatencyView) -> Option<Self> {
+    fn in_view(self, view: LatencyView) -> Option<Self> {
         match self {
             Self::Latency(LatencyView::Shown, statistic) => Some(Self::Latency(view, statistic)),
             other => (view == LatencyView::Shown).then_some(other),
@@ -366,7 +366,7 @@ impl Metric {
     }
 
     /// The member's name, from the name of its family's example.
-    fn instance(self, name: &str) -> String {
+    fn member_name(self, name: &str) -> String {
         match self {
             Self::Latency(LatencyView::Class(class), statistic) => {
                 let all = Self::Latency(LatencyView::Shown, statistic);
@@ -393,7 +393,7 @@ impl Metric {
         if let Some((name, class)) =
             name.rsplit_once('.').and_then(|(name, class)| Some((name, LatencyView::class(class)?)))
         {
-            return name.parse::<Self>().ok().filter(|metric| metric.is_latency())?.seen_from(class);
+            return name.parse::<Self>().ok().filter(|metric| metric.is_latency())?.in_view(class);
         }
         match name.strip_prefix('p')? {
             "0" => Some(Self::Latency(LatencyView::Shown, Statistic::Least)),
@@ -413,7 +413,7 @@ fn looks_like_status(percent: &str) -> bool {
 /// The metric's name, in the form that is parsed.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&(self.view().prefix('.') + &self.instance(self.about().id)))
+        f.write_str(&(self.view().name_prefix('.') + &self.member_name(self.description().id)))
     }
 }
 
@@ -421,9 +421,9 @@ impl FromStr for Metric {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let (view, name) = LatencyView::split(text, '.');
+        let (view, name) = LatencyView::split_view(text, '.');
         let fixed = METRICS.iter().find(|about| about.id == name).map(|about| about.metric);
-        fixed.or_else(|| Self::member(name)).and_then(|metric| metric.seen_from(view)).ok_or(())
+        fixed.or_else(|| Self::member(name)).and_then(|metric| metric.in_view(view)).ok_or(())
     }
 }
 
@@ -437,7 +437,7 @@ mod tests {
     fn metric_names_are_unique_and_parse_back() {
         let mut names = BTreeSet::new();
         for about in &METRICS {
-            assert!(names.insert(about.id) && about.metric.about() == about, "{}", about.id);
+            assert!(names.insert(about.id) && about.metric.description() == about, "{}", about.id);
             assert_eq!((about.metric.to_string().as_str(), about.id.parse()), (about.id, Ok(about.metric)));
             for name in about.columns.iter().filter(|name| !name.is_empty()) {
                 assert_eq!(Metric::of_column(name), Some(about.metric), "{name}");

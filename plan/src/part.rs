@@ -21,7 +21,7 @@ impl Partition {
     }
 
     /// A part of this part.
-    pub fn part(self, inner: Self) -> Self {
+    pub fn part_of_part(self, inner: Self) -> Self {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_percentage_is_refused() {
+    fn invalid_percentages_are_refused() {
         for typed in ["", "0", "0.0", "100.1", "101", "-1", "1e1", "9 9", "99.9999999", "x", "1.-1"] {
             assert!(typed.parse::<Percent>().is_err(), "{typed}");
         }

@@ -15,7 +15,7 @@ pub struct Probing {
 
 impl Probing {
     /// The reason why no probe can follow the run of a plan.
-    pub fn obstacle(plan: &Plan) -> Option<&'static str> {
+    pub fn reason_against(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
             (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
@@ -27,18 +27,22 @@ impl Probing {
 
     /// True if the probe needs more connections than the plan's run had, which only a separate run can open. With a
     /// single request in flight, no smaller number can be tried.
-    pub fn needs_more(&self, in_flight: u32) -> bool {
+    pub fn needs_more_connections(&self, in_flight: u32) -> bool {
         self.up || in_flight == 1
     }
 
     /// The different number of requests in flight: half as many, or half as many more.
-    pub fn other(&self, in_flight: u32) -> u32 {
-        if self.needs_more(in_flight) { in_flight.saturating_add(in_flight.div_ceil(2)) } else { in_flight / 2 }
+    pub fn other_in_flight(&self, in_flight: u32) -> u32 {
+        if self.needs_more_connections(in_flight) {
+            in_flight.saturating_add(in_flight.div_ceil(2))
+        } else {
+            in_flight / 2
+        }
     }
 
     /// True if the workers of a plan stay after its run, because the probe goes on with their connections.
     pub fn keeps_workers(plan: &Plan) -> bool {
-        let probing = plan.output.probing.filter(|_| Self::obstacle(plan).is_none());
-        probing.is_some_and(|probing| !probing.needs_more(plan.in_flight_max()))
+        let probing = plan.output.probing.filter(|_| Self::reason_against(plan).is_none());
+        probing.is_some_and(|probing| !probing.needs_more_connections(plan.in_flight_max()))
     }
 }

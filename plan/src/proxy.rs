@@ -25,7 +25,7 @@ const LOGIN: &str = "Proxy-Authorization";
 impl Proxy {
     /// Prepares a request for the proxy by adding the whole URL and the login. A request through a tunnel is left
     /// unchanged.
-    pub fn address(&self, target: &Target, request: &mut Request) {
+    pub fn address_to_proxy(&self, target: &Target, request: &mut Request) {
         let Some(origin) = origin(target) else { return };
         request.target = origin + &request.target;
         if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(LOGIN)) {
@@ -34,7 +34,7 @@ impl Proxy {
     }
 
     /// The tunnel request needed for a target with TLS.
-    pub fn tunnel(&self, target: &Target) -> Option<RequestParts> {
+    pub fn tunnel_request(&self, target: &Target) -> Option<RequestParts> {
         let is_needed = target.scheme == Scheme::Https;
         let mut authority = target.authority();
         if target.port.is_none() {
@@ -84,7 +84,7 @@ mod tests {
         let addressed = |url: &str, own: &[(&str, &str)]| {
             let headers = own.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
             let mut request = Request { target: target(url).path, headers, ..Request::default() };
-            proxy().address(&target(url), &mut request);
+            proxy().address_to_proxy(&target(url), &mut request);
             let headers: String = request.headers.iter().map(|(name, value)| format!("; {name}: {value}")).collect();
             request.target + &headers
         };
@@ -99,9 +99,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_names_host_and_port() {
+    fn tunnels_name_host_and_port() {
         let asked = |url: &str| {
-            let parts = proxy().tunnel(&target(url))?;
+            let parts = proxy().tunnel_request(&target(url))?;
             let headers: String = parts.headers.iter().map(|(name, value)| format!("; {name}: {value}")).collect();
             Some(format!("{} {}{headers}", parts.method, parts.target))
         };

@@ -26,7 +26,7 @@ pub struct Unresolvable {
 
 impl Unresolvable {
     /// The message in onrush's own words.
-    pub fn native(&self) -> String {
+    pub fn native_message(&self) -> String {
         format!("cannot resolve {}: {}", self.host, self.reason)
     }
 }
@@ -58,7 +58,7 @@ fn addresses(target: &Target, connect: &ConnectOptions, host: &str, port: Option
     };
     let port = port.or(target.port).or(usual).ok_or("the scheme has no default port and the URL has none")?;
     let mut found: Vec<SocketAddr> = if connect.resolved.is_empty() {
-        (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
+        (host, port).to_socket_addrs().map_err(|error| resolver_message(&error))?.collect()
     } else {
         connect.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()
     };
@@ -74,7 +74,7 @@ fn addresses(target: &Target, connect: &ConnectOptions, host: &str, port: Option
 }
 
 /// The resolver's message, without the standard library's prefix.
-fn reason(error: &io::Error) -> String {
+fn resolver_message(error: &io::Error) -> String {
     let text = error.to_string();
     text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::{Dialect, Proxy};
 
-    fn resolved(url: &str) -> Result<Addresses, String> {
+    fn addresses_without_resolver(url: &str) -> Result<Addresses, String> {
         resolved_by(url, &ConnectOptions::default())
     }
 
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_is_taken_where_there_is_one() {
+    fn alternative_addresses_replace_the_resolver() {
         let found = |connect: ConnectOptions| resolved_by("http://nosuch.invalid:81/", &connect);
         let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
         let proxy = Proxy { typed: String::new(), host: "127.0.0.1".to_owned(), port: 3128, login: None };
@@ -117,28 +117,28 @@ mod tests {
     }
 
     #[test]
-    fn an_address_resolves_to_itself_once() {
+    fn addresses_resolve_to_themselves_once() {
         let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
-        assert_eq!(resolved("http://127.0.0.1/"), expected("127.0.0.1:80"));
-        assert_eq!(resolved("https://127.0.0.1/"), expected("127.0.0.1:443"));
-        assert_eq!(resolved("http://127.0.0.1:0081/"), expected("127.0.0.1:81"));
-        assert_eq!(resolved("http://[::1]:8080/"), expected("[::1]:8080"));
-        assert_eq!(resolved("xyz://127.0.0.1:8080/"), expected("127.0.0.1:8080"));
+        assert_eq!(addresses_without_resolver("http://127.0.0.1/"), expected("127.0.0.1:80"));
+        assert_eq!(addresses_without_resolver("https://127.0.0.1/"), expected("127.0.0.1:443"));
+        assert_eq!(addresses_without_resolver("http://127.0.0.1:0081/"), expected("127.0.0.1:81"));
+        assert_eq!(addresses_without_resolver("http://[::1]:8080/"), expected("[::1]:8080"));
+        assert_eq!(addresses_without_resolver("xyz://127.0.0.1:8080/"), expected("127.0.0.1:8080"));
     }
 
     #[test]
-    fn an_unknown_name_is_said_in_wrks_words() {
-        let message = resolved("http://nosuch.invalid/").unwrap_err();
+    fn unknown_names_get_wrks_message() {
+        let message = addresses_without_resolver("http://nosuch.invalid/").unwrap_err();
         assert!(message.starts_with("unable to resolve nosuch.invalid:http "), "{message}");
         assert!(!message.contains("failed to lookup"), "{message}");
     }
 
     #[test]
     fn unknown_default_ports_get_wrks_message() {
-        let message = resolved("xyz://127.0.0.1/").unwrap_err();
+        let message = addresses_without_resolver("xyz://127.0.0.1/").unwrap_err();
         assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
         let unresolvable =
             Unresolvable { host: "h".to_owned(), service: "http".to_owned(), reason: NO_ADDRESS.to_owned() };
-        assert_eq!(unresolvable.native(), "cannot resolve h: the name has no address");
+        assert_eq!(unresolvable.native_message(), "cannot resolve h: the name has no address");
     }
 }

@@ -41,7 +41,7 @@ const SLICE: Duration = Duration::from_micros(200);
 impl Search {
     /// The run under a load, measured for `length`. Then the schedule goes on, uncounted, until the outcome of all due
     /// requests is known. If the objective has no percentile, it goes on for up to `drain` until nothing is in flight.
-    pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
+    pub fn run_under_load(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
         plan.stop = Stop { duration: Some(length), requests: None };
@@ -55,7 +55,7 @@ impl Search {
                     plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
                 }
                 if let Some(schedule) = &mut plan.schedule {
-                    schedule.stages = vec![Stage::open(Rate::from_per_minute(load).unwrap_or_default())];
+                    schedule.stages = vec![Stage::open_ended(Rate::from_per_minute(load).unwrap_or_default())];
                     schedule.send_slice = schedule.send_slice.or(self.is_gathered(load).then_some(SLICE));
                 }
             }
@@ -66,7 +66,7 @@ impl Search {
     }
 
     /// A closed loop of this length, with the initial threads and connections of the search.
-    pub fn closed_loop(&self, length: Duration) -> Plan {
+    pub fn initial_closed_loop(&self, length: Duration) -> Plan {
         let Load { threads, connections, .. } = self.plan.load;
         let load = match (self.over, self.first) {
             (SearchVariable::Threads, Some(threads)) => Load::new(threads as u32, connections),
@@ -79,7 +79,7 @@ impl Search {
     /// True if the search, not the user, gathers the sends of this load in slices.
     pub fn is_gathered(&self, load: u64) -> bool {
         let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
-        self.over == SearchVariable::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
+        self.over == SearchVariable::Rate && self.over.load_for_users(load) > GATHERED_ABOVE && !typed
     }
 }
 
@@ -98,7 +98,7 @@ impl SearchVariable {
     }
 
     /// The lowest load.
-    pub fn least(self) -> u64 {
+    pub fn lowest_load(self) -> u64 {
         match self {
             Self::Rate => PER_SECOND,
             Self::Connections | Self::Threads => 1,
@@ -106,7 +106,7 @@ impl SearchVariable {
     }
 
     /// A load in the unit shown to users: requests per second, connections, threads.
-    pub fn number(self, load: u64) -> f64 {
+    pub fn load_for_users(self, load: u64) -> f64 {
         match self {
             Self::Rate => load as f64 / PER_SECOND as f64,
             Self::Connections | Self::Threads => load as f64,
@@ -114,7 +114,7 @@ impl SearchVariable {
     }
 
     /// The load nearest to a number in users' units: rates are rounded to three or four digits.
-    pub fn load(self, number: f64) -> u64 {
+    pub fn load_from_number(self, number: f64) -> u64 {
         match self {
             Self::Rate => {
                 let digit = 10f64.powi((number.max(1.0).log10().floor() as i32 - 3).max(-1));
@@ -146,29 +146,29 @@ mod tests {
         let (search, length, drain) =
             (search(SearchVariable::Rate), Duration::from_millis(2_500), Duration::from_secs(6));
         for (per_s, requests, slice) in [(500, 1_250, None), (10_000, 25_000, None), (50_000, 125_000, Some(SLICE))] {
-            let plan = search.run(per_s * PER_SECOND, length, drain);
+            let plan = search.run_under_load(per_s * PER_SECOND, length, drain);
             let schedule = plan.schedule.unwrap();
-            assert_eq!(schedule.stages, [Stage::open(Rate::from_per_second(per_s).unwrap())]);
+            assert_eq!(schedule.stages, [Stage::open_ended(Rate::from_per_second(per_s).unwrap())]);
             assert_eq!(plan.stop, Stop { duration: Some(length + drain), requests: Some(requests) });
             assert_eq!(schedule.send_slice, slice, "{per_s}/s");
         }
         let mut typed = search;
         let slice = Some(Duration::from_millis(1));
         typed.plan.schedule.as_mut().unwrap().send_slice = slice;
-        let plan = typed.run(50_000 * PER_SECOND, length, drain);
+        let plan = typed.run_under_load(50_000 * PER_SECOND, length, drain);
         assert_eq!((plan.schedule.unwrap().send_slice, typed.is_gathered(50_000 * PER_SECOND)), (slice, false));
     }
 
     #[test]
     fn closed_loop_loads_set_connections_or_threads() {
         let second = Duration::from_secs(1);
-        let run = |over, load| search(over).run(load, second, second);
+        let run = |over, load| search(over).run_under_load(load, second, second);
         assert_eq!(run(SearchVariable::Connections, 1).load, Load::new(1, 1));
         assert_eq!(run(SearchVariable::Connections, 7).load, Load::new(2, 7));
         assert_eq!(run(SearchVariable::Threads, 3).load, Load::new(3, 10));
         assert_eq!(run(SearchVariable::Threads, 3).stop, Stop { duration: Some(second), requests: None });
-        assert_eq!(search(SearchVariable::Threads).closed_loop(second).load, Load::new(4, 10));
-        let first = search(SearchVariable::Rate).closed_loop(second);
+        assert_eq!(search(SearchVariable::Threads).initial_closed_loop(second).load, Load::new(4, 10));
+        let first = search(SearchVariable::Rate).initial_closed_loop(second);
         assert_eq!((first.load, first.schedule), (Load::new(2, 10), None));
     }
 
@@ -177,9 +177,12 @@ mod tests {
         for (number, load) in
             [(1.0, 1.0), (1.26, 1.3), (99.96, 100.0), (512.34, 512.3), (2_951.4, 2_951.0), (49_876.0, 49_880.0)]
         {
-            let got = SearchVariable::Rate.load(number);
-            assert_eq!(SearchVariable::Rate.number(got), load, "{number}");
+            let got = SearchVariable::Rate.load_from_number(number);
+            assert_eq!(SearchVariable::Rate.load_for_users(got), load, "{number}");
         }
-        assert_eq!((SearchVariable::Connections.load(7.6), SearchVariable::Threads.number(3)), (8, 3.0));
+        assert_eq!(
+            (SearchVariable::Connections.load_from_number(7.6), SearchVariable::Threads.load_for_users(3)),
+            (8, 3.0)
+        );
     }
 }

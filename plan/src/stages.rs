@@ -23,8 +23,8 @@ impl Plan {
     pub fn stages(&self) -> Vec<RunStage> {
         let rates = self.schedule.iter().flat_map(|schedule| &schedule.stages);
         let levels = self.levels.iter().flat_map(|levels| &levels.stages);
-        let mut ends = ends(rates.filter_map(|stage| stage.length));
-        ends.extend(self::ends(levels.map(|level| level.length)));
+        let mut ends = stage_ends(rates.filter_map(|stage| stage.length));
+        ends.extend(self::stage_ends(levels.map(|level| level.length)));
         ends.sort_unstable();
         ends.dedup();
         let mut from = Duration::ZERO;
@@ -36,7 +36,7 @@ impl Plan {
 }
 
 /// Ends of consecutive stages of these lengths.
-fn ends(lengths: impl Iterator<Item = Duration>) -> Vec<Duration> {
+fn stage_ends(lengths: impl Iterator<Item = Duration>) -> Vec<Duration> {
     let ends = lengths.scan(Duration::ZERO, |end, length| {
         *end = end.saturating_add(length);
         Some(*end)

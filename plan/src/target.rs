@@ -105,15 +105,15 @@ impl Scheme {
 
 fn parse(text: &str, dialect: Dialect) -> Result<Target, String> {
     check_characters(text)?;
-    let (scheme, start) = scheme(text, dialect)?;
+    let (scheme, start) = parse_scheme(text, dialect)?;
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |length| start + length);
     let (userinfo, start) = match text[start..end].rfind('@') {
-        Some(length) => (userinfo(text, start, start + length)?, start + length + 1),
+        Some(length) => (parse_userinfo(text, start, start + length)?, start + length + 1),
         None => (None, start),
     };
-    let (host, port_text) = host(text, start, end)?;
-    let port = port_text.as_deref().map(|port| number(port, dialect)).transpose()?;
-    Ok(Target { typed: text.to_owned(), scheme, host, port, port_text, path: path(&text[end..]), userinfo })
+    let (host, port_text) = parse_host(text, start, end)?;
+    let port = port_text.as_deref().map(|port| parse_port(port, dialect)).transpose()?;
+    Ok(Target { typed: text.to_owned(), scheme, host, port, port_text, path: request_target(&text[end..]), userinfo })
 }
 
 /// Accepts only printable ASCII, so that every byte is a character afterwards. Positions in messages count from 1.
@@ -138,7 +138,7 @@ pub fn percent_encoded(character: char) -> String {
 }
 
 /// The scheme, and the start of the authority.
-fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
+fn parse_scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     if let Some((name, _)) = text.split_once("://").filter(|(name, _)| !name.contains(['/', '?', '#'])) {
         return Ok((Scheme::parse(name, dialect)?, name.len() + "://".len()));
     }
@@ -155,7 +155,7 @@ fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
 }
 
 /// The user and password between two positions of the text; `None` if there are none.
-fn userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, String> {
+fn parse_userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, String> {
     let raw = &text[start..end];
     if let Some(length) = raw.find(|character: char| !is_userinfo(character)) {
         let (strange, place) = (raw.as_bytes()[length], start + length + 1);
@@ -164,7 +164,7 @@ fn userinfo(text: &str, start: usize, end: usize) -> Result<Option<String>, Stri
     if raw.is_empty() {
         return Ok(None);
     }
-    let mut decoded = String::from_utf8(percent_encoding::decoded(raw.as_bytes()))
+    let mut decoded = String::from_utf8(percent_encoding::percent_decoded(raw.as_bytes()))
         .map_err(|_| "the user name is not UTF-8 when decoded")?;
     if !raw.contains(':') {
         decoded.push(':');
@@ -177,19 +177,19 @@ fn is_userinfo(character: char) -> bool {
 }
 
 /// The host without brackets and the port's digits, between two positions of the text.
-fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
+fn parse_host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>), String> {
     let authority = &text[start..end];
     if !authority.starts_with('[') && authority.matches(':').count() > 1 {
-        return Err(unbracketed(authority));
+        return Err(unbracketed_ipv6_suggestion(authority));
     }
     let (host, rest) = match authority.strip_prefix('[') {
         Some(inside) => {
             let (address, rest) = inside.split_once(']').ok_or("the bracket of the address is not closed")?;
-            (bracketed(address)?, rest)
+            (parse_bracketed_host(address)?, rest)
         }
         None => {
             let (name, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
-            (named(name, start)?, rest)
+            (parse_named_host(name, start)?, rest)
         }
     };
     let port = match rest.strip_prefix(':') {
@@ -203,7 +203,7 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
 
 /// A suggestion for an IPv6 address without brackets. The part after its last colon is the port if the rest is an
 /// address.
-fn unbracketed(text: &str) -> String {
+fn unbracketed_ipv6_suggestion(text: &str) -> String {
     let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
     let with_port = text.rsplit_once(':').filter(|(address, port)| is_address(address) && port.parse::<u16>().is_ok());
     let right = match with_port {
@@ -215,7 +215,7 @@ fn unbracketed(text: &str) -> String {
 }
 
 /// The host in brackets: an address, optionally with a zone after `%` or, as in RFC 6874, `%25`.
-fn bracketed(text: &str) -> Result<String, String> {
+fn parse_bracketed_host(text: &str) -> Result<String, String> {
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     if address.parse::<IpAddr>().is_err() {
         return Err(format!("\"{address}\" is not an IPv6 address"));
@@ -230,7 +230,7 @@ fn bracketed(text: &str) -> Result<String, String> {
 }
 
 /// The host as a name or IPv4 address, starting at `start` of the text.
-fn named(name: &str, start: usize) -> Result<String, String> {
+fn parse_named_host(name: &str, start: usize) -> Result<String, String> {
     if name.is_empty() {
         return Err(format!("no host at character {}", start + 1));
     }
@@ -245,7 +245,7 @@ fn named(name: &str, start: usize) -> Result<String, String> {
 }
 
 /// The port number. Like wrk, the compat dialects accept 0; connecting to it fails.
-fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
+fn parse_port(port: &str, dialect: Dialect) -> Result<u16, String> {
     let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { port.parse::<u16>().ok() } else { None };
     number
@@ -254,7 +254,7 @@ fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
 }
 
 /// The request target, from the text after the authority.
-fn path(text: &str) -> String {
+fn request_target(text: &str) -> String {
     let sent = text.split('#').next().unwrap_or_default();
     if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }
 }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_belongs_to_one_version() {
+    fn suites_belong_to_one_version() {
         let new = SUITES.iter().filter(|suite| TlsVersion::of_suite(suite.number) == TlsVersion::V13).count();
         assert_eq!(new, 3);
         assert!(SUITES[..new].iter().all(|suite| suite.names.len() == 1));

@@ -61,7 +61,7 @@ impl Token {
         if mode & 0o077 != 0 && !is_volume {
             return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
         }
-        let text = beginning(&mut file).map_err(|error| refused(reason(&error)))?;
+        let text = read_beginning(&mut file).map_err(|error| refused(reason(&error)))?;
         Self::parse(text.trim()).ok_or_else(|| {
             refused(format!(
                 "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
@@ -76,7 +76,11 @@ impl Token {
     /// # Errors
     ///
     /// As for [`Self::read`], after `patience` if there is no file.
-    pub fn wait(path: &Path, patience: Duration, is_asked: impl Fn() -> bool) -> Result<Option<Self>, BadToken> {
+    pub fn wait_for_file(
+        path: &Path,
+        patience: Duration,
+        is_asked: impl Fn() -> bool,
+    ) -> Result<Option<Self>, BadToken> {
         let begun = Instant::now();
         // An empty file is still being written.
         let is_to_come = || match fs::metadata(path) {
@@ -105,7 +109,7 @@ impl Token {
         let refused = |error: &io::Error| BadToken { name: path.display().to_string(), reason: reason(error) };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
-                let digits = Self::draw().map_err(|error| refused(&error))?;
+                let digits = Self::draw_secret().map_err(|error| refused(&error))?;
                 if let Err(error) = writeln!(file, "{digits}") {
                     // Any process that finds an empty file waits for its contents.
                     let _ = fs::remove_file(path);
@@ -123,7 +127,7 @@ impl Token {
     /// # Errors
     ///
     /// If the kernel gives no random numbers.
-    pub fn draw() -> io::Result<String> {
+    pub fn draw_secret() -> io::Result<String> {
         let mut secret = [0; 32];
         rand::fill(&mut secret).map_err(|_| io::Error::other("the kernel gives no random numbers"))?;
         Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -144,7 +148,7 @@ impl Token {
     }
 
     /// True if the proof is right. Takes the same time whatever is wrong.
-    pub fn is_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
+    pub fn verify_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.0, &message(role, exporter), proof).is_ok()
     }
 }
@@ -158,7 +162,7 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
 }
 
 /// The beginning of a file, or of a pipe if it comes soon: two digits per byte, and any kind of line end.
-fn beginning(file: &mut File) -> io::Result<String> {
+fn read_beginning(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let begun = Instant::now();
     while let Err(error) = file.take(70 - bytes.len() as u64).read_to_end(&mut bytes) {
@@ -180,11 +184,11 @@ mod tests {
     fn proofs_bind_role_connection_and_secret() {
         let [one, other] = ["a", "b"].map(|digit| Token::parse(&digit.repeat(64)).unwrap());
         let proof = one.proof(Role::Worker, b"exporter");
-        assert!(one.is_proof(Role::Worker, b"exporter", &proof));
-        assert!(!one.is_proof(Role::Coordinator, b"exporter", &proof));
-        assert!(!one.is_proof(Role::Worker, b"exporteR", &proof));
-        assert!(!other.is_proof(Role::Worker, b"exporter", &proof));
-        assert!(!one.is_proof(Role::Worker, b"exporter", &proof[..31]));
+        assert!(one.verify_proof(Role::Worker, b"exporter", &proof));
+        assert!(!one.verify_proof(Role::Coordinator, b"exporter", &proof));
+        assert!(!one.verify_proof(Role::Worker, b"exporteR", &proof));
+        assert!(!other.verify_proof(Role::Worker, b"exporter", &proof));
+        assert!(!one.verify_proof(Role::Worker, b"exporter", &proof[..31]));
     }
 
     #[test]
@@ -193,7 +197,7 @@ mod tests {
         let path = scratch.path().join("token");
         let made = Token::read_or_make(&path).unwrap();
         let read = Token::read(&path).unwrap();
-        assert!(read.is_proof(Role::Worker, b"x", &made.proof(Role::Worker, b"x")));
+        assert!(read.verify_proof(Role::Worker, b"x", &made.proof(Role::Worker, b"x")));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         let said = Token::read(&path).err().unwrap().to_string();
@@ -208,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_read_and_keeps_nobody_waiting() {
+    fn token_pipes_are_read_without_blocking() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("pipe");
         mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
@@ -231,15 +235,15 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("token");
         let long = Duration::from_secs(60);
-        let missing = Token::wait(&path, Duration::ZERO, || false).err().unwrap().to_string();
+        let missing = Token::wait_for_file(&path, Duration::ZERO, || false).err().unwrap().to_string();
         assert!(missing.ends_with("No such file or directory"), "{missing}");
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).unwrap();
-        assert!(Token::wait(&path, long, || true).unwrap().is_none());
+        assert!(Token::wait_for_file(&path, long, || true).unwrap().is_none());
         let late = path.clone();
         let writes = thread::spawn(move || fs::write(late, "a".repeat(64)).unwrap());
-        assert!(Token::wait(&path, long, || false).unwrap().is_some());
+        assert!(Token::wait_for_file(&path, long, || false).unwrap().is_some());
         writes.join().unwrap();
         let below = path.join("token");
-        assert!(Token::wait(&below, long, || false).is_err(), "a file cannot be made in a file");
+        assert!(Token::wait_for_file(&below, long, || false).is_err(), "a file cannot be made in a file");
     }
 }

@@ -105,7 +105,7 @@ impl Plan {
         let tls = self.tls.iter_mut().flat_map(TlsOptions::files_mut);
         let values = self.templates.iter_mut().flat_map(|templates| &mut templates.files);
         let files = self.body.iter_mut().chain(script).chain(list).chain(values).chain(tls);
-        files.filter_map(|file| file.attach(Arc::clone(contents)).then_some(())).count() > 0
+        files.filter_map(|file| file.attach_contents(Arc::clone(contents)).then_some(())).count() > 0
     }
 
     /// Part `index` (from 0) of `parts`, one per machine. Connections and requests are divided, with the first parts

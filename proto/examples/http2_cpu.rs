@@ -39,7 +39,7 @@ fn scripted() -> Request {
     let text = b"GET /path?query HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: a script\r\nX-Counter: 1234\r\n\r\n";
     let mut found = Vec::new();
     http1::outline(text, &mut found).expect("it is a request");
-    Request::from(http1::Wire::among(&text[..].into(), found.remove(0)))
+    Request::from(http1::Wire::from_outline(&text[..].into(), found.remove(0)))
 }
 
 /// Prints the time that an upload of 1 MiB needs, in frames of 16 KiB.

@@ -147,7 +147,7 @@ impl Error {
 
     /// The part of the response in which the error occurred, judged by the error alone. After [`crate::Event::Head`],
     /// every error is in the body: a reset, for instance, can occur in both parts.
-    pub fn part(self) -> ResponsePart {
+    pub fn failed_part(self) -> ResponsePart {
         match self {
             Self::ClosedInBody
             | Self::ChunkSize

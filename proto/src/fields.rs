@@ -17,12 +17,12 @@ enum FieldSource<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn of_lines(lines: &'a [u8]) -> Self {
+    pub(crate) fn from_lines(lines: &'a [u8]) -> Self {
         Self { source: FieldSource::Lines(lines) }
     }
 
     /// The fields of a list, consecutive in `bytes`.
-    pub(crate) fn of_list(bytes: &'a [u8], ends: &'a [(u32, u32)]) -> Self {
+    pub(crate) fn from_list(bytes: &'a [u8], ends: &'a [(u32, u32)]) -> Self {
         Self { source: FieldSource::List { bytes, ends: ends.iter(), start: 0 } }
     }
 
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
 
 impl Default for Fields<'_> {
     fn default() -> Self {
-        Self::of_lines(b"")
+        Self::from_lines(b"")
     }
 }
 
@@ -69,11 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_lists_have_the_same_fields() {
+    fn fields_read_alike_from_lines_and_lists() {
         let expected: [(&[u8], &[u8]); 2] = [(b"a", b"b: c"), (b"de", b"")];
-        assert_eq!(Fields::of_lines(b"HTTP/1.1 200 OK\r\na: b: c\r\nde:\n\r\n").collect::<Vec<_>>(), expected);
-        assert_eq!(Fields::of_list(b"ab: cde", &[(1, 5), (7, 7)]).collect::<Vec<_>>(), expected);
+        assert_eq!(Fields::from_lines(b"HTTP/1.1 200 OK\r\na: b: c\r\nde:\n\r\n").collect::<Vec<_>>(), expected);
+        assert_eq!(Fields::from_list(b"ab: cde", &[(1, 5), (7, 7)]).collect::<Vec<_>>(), expected);
         assert_eq!(Fields::default().next(), None);
-        assert_eq!(Fields::of_lines(b"A: b\nLocation:/there\r\n").value(b"location"), Some(&b"/there"[..]));
+        assert_eq!(Fields::from_lines(b"A: b\nLocation:/there\r\n").value(b"location"), Some(&b"/there"[..]));
     }
 }

@@ -87,7 +87,7 @@ impl Request {
 
     /// The request with a remark, if it is encoded elsewhere.
     #[must_use]
-    pub fn remarked(&self, remark: Remark) -> Self {
+    pub fn with_remark(&self, remark: Remark) -> Self {
         match self {
             Self::Parts(_) => self.clone(),
             Self::Http1(encoded) => Self::Http1(Rc::new(Encoded {

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_and_sums_stop_at_their_ends() {
+    fn time_arithmetic_saturates() {
         assert_eq!(Nanos(7).since(Nanos(3)), 4);
         assert_eq!(Nanos(3).since(Nanos(7)), 0);
         assert_eq!(Nanos(3) + 4, Nanos(7));

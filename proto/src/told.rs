@@ -3,7 +3,7 @@
 use crate::Event;
 
 /// An event without a part of the input: `0 complete`.
-pub fn told(event: &Event) -> String {
+pub fn event_text(event: &Event) -> String {
     match event {
         Event::Complete { stream, grpc_status, is_early } => {
             let grpc_status = if *grpc_status == 0 { String::new() } else { format!(", grpc-status {grpc_status}") };
@@ -18,7 +18,7 @@ pub fn told(event: &Event) -> String {
 }
 
 /// Appends bytes to the last event if it has this prefix; otherwise adds an event.
-pub fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
+pub fn join_event_bytes(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match events.last_mut().filter(|last| last.starts_with(&prefix)) {
         Some(last) => last.push_str(&text),

@@ -56,7 +56,7 @@ impl Vectored {
     }
 
     /// The slices from byte `from` on, none of them empty.
-    fn slices(&self, mut from: usize) -> Vec<&[u8]> {
+    fn slices_from(&self, mut from: usize) -> Vec<&[u8]> {
         let mut slices = Vec::with_capacity(2 * self.payloads.len() + 1);
         let mut at = 0;
         for payload in &self.payloads {
@@ -101,7 +101,7 @@ impl Transmit {
 
     /// The bytes, if they are in one place.
     #[inline]
-    pub fn in_one(&self) -> Option<&[u8]> {
+    pub fn contiguous_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Shared(bytes, range) => Some(&bytes[range.clone()]),
             Self::Owned(bytes) => Some(bytes),
@@ -113,16 +113,21 @@ impl Transmit {
     #[inline(always)]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Vectored(vectored) => Cow::Owned(vectored.slices(0).concat()),
-            _ => Cow::Borrowed(self.in_one().unwrap_or_default()),
+            Self::Vectored(vectored) => Cow::Owned(vectored.slices_from(0).concat()),
+            _ => Cow::Borrowed(self.contiguous_bytes().unwrap_or_default()),
         }
     }
 
     /// The slices from byte `from` on, none of them empty.
-    pub fn slices(&self, from: usize) -> Vec<&[u8]> {
+    pub fn slices_from(&self, from: usize) -> Vec<&[u8]> {
         match self {
-            Self::Vectored(vectored) => vectored.slices(from),
-            _ => self.in_one().map(|bytes| &bytes[from..]).into_iter().filter(|rest| !rest.is_empty()).collect(),
+            Self::Vectored(vectored) => vectored.slices_from(from),
+            _ => self
+                .contiguous_bytes()
+                .map(|bytes| &bytes[from..])
+                .into_iter()
+                .filter(|rest| !rest.is_empty())
+                .collect(),
         }
     }
 }
@@ -146,17 +151,23 @@ mod tests {
     #[test]
     fn payloads_are_sent_between_their_frames() {
         let transmit = vectored();
-        assert_eq!((transmit.len(), &*transmit.bytes(), transmit.in_one()), (14, &b"a0123bc456789d"[..], None));
+        assert_eq!(
+            (transmit.len(), &*transmit.bytes(), transmit.contiguous_bytes()),
+            (14, &b"a0123bc456789d"[..], None)
+        );
         for from in 0..=14 {
-            let slices = transmit.slices(from);
+            let slices = transmit.slices_from(from);
             assert!(slices.iter().all(|slice| !slice.is_empty()));
             assert_eq!(slices.concat(), transmit.bytes()[from..]);
         }
     }
 
     #[test]
-    fn what_is_in_one_place_stays_there() {
+    fn contiguous_bytes_are_not_copied() {
         let owned = Transmit::Owned(b"abc".to_vec()).vectored_with(Vec::new());
-        assert_eq!((owned.in_one(), owned.slices(1), owned.slices(3)), (Some(&b"abc"[..]), vec![&b"bc"[..]], vec![]));
+        assert_eq!(
+            (owned.contiguous_bytes(), owned.slices_from(1), owned.slices_from(3)),
+            (Some(&b"abc"[..]), vec![&b"bc"[..]], vec![])
+        );
     }
 }

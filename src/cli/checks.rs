@@ -29,7 +29,7 @@ impl TypedChecks {
             self.checks.status = Some(list);
             return Ok(());
         }
-        if !self.checks.have_room() {
+        if !self.checks.has_room() {
             let most = format!("at most {CHECKS_MAX} checks of heads and bodies; leave some out");
             return Err(wrong(flag, &redacted_value(flag, value), most));
         }

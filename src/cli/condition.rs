@@ -323,7 +323,7 @@ fn explain_unknown_metric(name: &str, purpose: Option<Purpose>) -> String {
 
 /// Parses the threshold of a metric; each metric has its own unit.
 fn parse_threshold(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
-    let unit = metric.about().unit;
+    let unit = metric.description().unit;
     if unit == MetricUnit::Name {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);

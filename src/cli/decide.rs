@@ -121,7 +121,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
         typed.warnings.extend(templates::unused_placeholder_warning(&sent));
     }
     if let Some(proxy) = &connect.proxy {
-        proxy.address(&target, &mut request);
+        proxy.address_to_proxy(&target, &mut request);
     }
     let mut plan = Plan {
         load: if typed.once { Load::new(1, 1) } else { load },
@@ -436,7 +436,7 @@ fn script(typed: &mut Typed) -> Option<LuaScript> {
         }
         return None;
     };
-    Some(LuaScript { file: FileContents::named(path), args })
+    Some(LuaScript { file: FileContents::unread(path), args })
 }
 
 /// The request that is sent: with a body a `POST`, unless a method was typed.

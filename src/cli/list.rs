@@ -45,7 +45,7 @@ pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, 
         );
         return Err(PlanRefusal::Misused(line));
     }
-    let mut file = FileContents::named(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
+    let mut file = FileContents::unread(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
     file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }
@@ -86,7 +86,7 @@ pub(super) fn parse_request_list(
     let mut bodies = Vec::new();
     let mut left = BODY_MAX_MIB << 20;
     for name in entries.bodies() {
-        let mut body = FileContents::named(name);
+        let mut body = FileContents::unread(name);
         body.read("the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
         let length = body.contents().map_or(0, <[u8]>::len) as u64;
         left = left.checked_sub(length).ok_or_else(|| {

@@ -189,7 +189,7 @@ fn find_worker_command<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a C
     let machines = plan.output.machines.as_ref()?;
     let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
     let worker = commands.named.iter().find(|command| command.name == "worker")?;
-    Some((worker, machines.arguments_of(place)))
+    Some((worker, machines.worker_arguments(place)))
 }
 
 /// Parses the arguments of a named command.

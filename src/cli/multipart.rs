@@ -1,7 +1,7 @@
 //! multipart/form-data (RFC 7578), as described and written by curl's `--form`. The crates for it are parts of HTTP
 //! clients; calling one takes more lines than this file.
 
-use onrush_plan::file_contents::digest_of;
+use onrush_plan::file_contents::sha256_hex;
 
 use super::request::read_contents;
 use crate::requests::escaped;
@@ -111,7 +111,7 @@ fn split_word(text: &str) -> Result<(String, &str), String> {
 /// all runs use the same one.
 pub(super) fn encode_multipart(parts: &[FormPart]) -> (Vec<u8>, String) {
     let parts: Vec<Vec<u8>> = parts.iter().map(FormPart::encoded).collect();
-    let boundary = format!("------------------------{}", &digest_of(&parts.concat())[..22]);
+    let boundary = format!("------------------------{}", &sha256_hex(&parts.concat())[..22]);
     let delimiter = format!("--{boundary}\r\n");
     let mut body: Vec<u8> = parts.iter().flat_map(|part| [delimiter.as_bytes(), part]).flatten().copied().collect();
     body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());

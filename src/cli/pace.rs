@@ -133,7 +133,7 @@ impl TypedPace {
                 return Err(PlanRefusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
             }
             (Some(_), None) if rate.is_none() => return Err(wrong(flags::by_id(Id::Rate), OsStr::new("0"), AT_LEAST)),
-            (Some(rate), None) => vec![Stage::open(rate)],
+            (Some(rate), None) => vec![Stage::open_ended(rate)],
             (None, None) => {
                 let line =
                     |flag: &Flag| format!("--{}: there is no rate; add -R, for instance -R 1000", flag.spelling.long);

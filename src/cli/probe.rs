@@ -43,8 +43,9 @@ pub(super) fn parse_probe(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Plan
 pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
-    let begins_again = |up| plan.script.is_some() && Probing { up, time: usual }.needs_more(plan.in_flight_max());
-    match (typed, Probing::obstacle(plan)) {
+    let begins_again =
+        |up| plan.script.is_some() && Probing { up, time: usual }.needs_more_connections(plan.in_flight_max());
+    match (typed, Probing::reason_against(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
         (Some(TypedProbe::On { up, .. }), None) if begins_again(up) => {
             let line = "--probe: with more in flight, the requests of a script would have to begin again; leave it out";

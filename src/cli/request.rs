@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
 use onrush_plan::{Dialect, Request, Target, file_contents};
-use onrush_proto::http2::leaves_out;
+use onrush_proto::http2::is_forbidden_field;
 use onrush_text::reason;
 use onrush_text::units::listed;
 
@@ -55,7 +55,7 @@ pub(super) fn http1_headers_warning(headers: &[(String, String)]) -> Option<Stri
     let is_other_te =
         |name: &str, value: &str| name.eq_ignore_ascii_case("TE") && !value.eq_ignore_ascii_case("trailers");
     let left_out: Vec<_> =
-        headers.iter().filter(|(name, value)| leaves_out(name) || is_other_te(name, value)).collect();
+        headers.iter().filter(|(name, value)| is_forbidden_field(name) || is_other_te(name, value)).collect();
     let named: Vec<String> = left_out.iter().map(|(name, value)| format!("'{name}: {value}'")).collect();
     let (is, headers) = if named.len() == 1 { ("is", "header") } else { ("are", "headers") };
     let instead = if left_out.iter().any(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
@@ -94,12 +94,12 @@ pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<Hea
 pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
-    let contents = match file_contents::brought(name) {
+    let contents = match file_contents::brought_path(name) {
         Some(there) => read_file(there),
         None if name.as_os_str() == "-" => read_limited(io::stdin().lock(), BODY_MAX_MIB),
         None => read_file(name),
     }?;
-    file_contents::note(name, &contents);
+    file_contents::note_read(name, &contents);
     Ok(contents)
 }
 

@@ -48,7 +48,7 @@ pub(super) fn read_template_files(
         for placeholder in all_placeholders(parts)? {
             are_there = true;
             let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
-            let mut file = FileContents::named(name);
+            let mut file = FileContents::unread(name);
             file.read("the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
             files.insert(name.to_owned(), file);
         }

@@ -595,7 +595,7 @@ fn contradictory_options_are_refused_with_alternatives() {
 fn scripts_take_the_words_after_the_url() {
     let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
     let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
-    assert_eq!(plan.script, Some(onrush_plan::LuaScript { file: onrush_plan::FileContents::named("x.lua"), args }));
+    assert_eq!(plan.script, Some(onrush_plan::LuaScript { file: onrush_plan::FileContents::unread("x.lua"), args }));
     assert_eq!(plan.load.connections, 3);
     let plan = run("wrk --script=x.lua http://h/ a b");
     assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));

@@ -30,9 +30,9 @@ impl TypedTls {
     /// Applies one option.
     pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::CaCert => self.roots = Some(FileContents::named(value)),
-            Id::Cert => self.certificates = Some(FileContents::named(value)),
-            Id::Key => self.key = Some(FileContents::named(value)),
+            Id::CaCert => self.roots = Some(FileContents::unread(value)),
+            Id::Cert => self.certificates = Some(FileContents::unread(value)),
+            Id::Key => self.key = Some(FileContents::unread(value)),
             Id::Sni => self.name = Some(parse_utf8(flag, &value)?),
             Id::TlsMin => self.oldest = Some(parse_tls_version(flag, &value)?),
             Id::TlsMax => self.newest = Some(parse_tls_version(flag, &value)?),

@@ -113,11 +113,11 @@ impl FairnessChecks {
         }
         let mut limits: Vec<(&str, String)> = Vec::new();
         for (name, side) in [("A", a), ("B", b)] {
-            for (by, count) in side.limited_by.iter().filter(|(by, _)| by.is_our_fault()) {
+            for (by, count) in side.limited_by.iter().filter(|(by, _)| by.is_generator()) {
                 let runs = format!("{count} of {} runs of {name}", side.runs);
-                match limits.iter_mut().find(|(words, _)| *words == by.words()) {
+                match limits.iter_mut().find(|(words, _)| *words == by.phrase()) {
                     Some((_, of)) => *of += &format!(" and in {runs}"),
-                    None => limits.push((by.words(), runs)),
+                    None => limits.push((by.phrase(), runs)),
                 }
             }
         }

@@ -70,7 +70,7 @@ impl RegressionLimit {
 
 /// The reason for a missing estimate of a percentile or status class; `None` for other metrics.
 fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
-    let is_percentile = |metric: &Metric| metric.percent().is_some();
+    let is_percentile = |metric: &Metric| metric.percentile_percent().is_some();
     let is_of_class = matches!(metric, Metric::Latency(LatencyView::Class(_), _));
     (is_of_class || is_percentile(&metric)).then_some(())?;
     if is_of_class || comparison.omitted.contains(&metric) {

@@ -208,8 +208,9 @@ fn under_a_rate_the_99th_percentile_decides() {
         let mut outcome = reported::flawless(10_000, 10);
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
         let slow = [1_000, 1_030, 980, 1_010, 1_000][index % 5] * if index < 5 { 100 } else { 88 };
-        (0..10_000)
-            .for_each(|request| open_loop.complete(if request % 50 == 0 { slow * 1_000 } else { 1_000 }, 1_000, false));
+        (0..10_000).for_each(|request| {
+            open_loop.record_response(if request % 50 == 0 { slow * 1_000 } else { 1_000 }, 1_000, false)
+        });
         open_loop.lateness.record_many(1_000, 10_000);
         open_loop.due = 10_000;
         let of_rate = reported::received(Document::judged(&plan, &reported::whole(outcome)), index as u64);
@@ -224,7 +225,7 @@ fn under_a_rate_the_99th_percentile_decides() {
     for (index, (_, document)) in documents.iter_mut().enumerate().skip(5) {
         let mut outcome = reported::flawless(1_000, 10);
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
-        (0..1_000).for_each(|_| open_loop.complete(1_000_000, 1_000, false));
+        (0..1_000).for_each(|_| open_loop.record_response(1_000_000, 1_000, false));
         (open_loop.due, open_loop.unsent) = (10_000, 9_000);
         open_loop.censored.record_many(5_000_000_000, 9_000);
         open_loop.open.get_or_insert_default().record_many(5_000_000_000, 9_000);

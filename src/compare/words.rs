@@ -157,7 +157,7 @@ fn difference(estimate: &RatioEstimate) -> String {
 
 /// The loss in a metric at this ratio, as a share of the baseline; negative for a gain.
 pub fn loss(metric: Metric, ratio: f64) -> f64 {
-    if metric.about().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
+    if metric.description().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
 }
 
 /// A bound in per cent, rounded up, with at least the digits of the interval in the table: `12.1 %`, `0.71 %`.

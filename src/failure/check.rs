@@ -11,7 +11,7 @@ const SHOWN_MAX: usize = 80;
 
 /// Describes the response's fault by the number of the check.
 pub fn words(checks: &Checks, number: usize) -> String {
-    match checks.get(number) {
+    match checks.check_number(number) {
         Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),
         Some(Check::Header(ExpectedHeader { name, value: Some(value) })) => {
             format!("no header {name}: {}", if is_secret(name) { REDACTED.to_owned() } else { shown(value) })

@@ -50,7 +50,7 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
 fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     // TLS and tunnels end behind the proxy.
     let is_behind =
-        plan.tls.is_some() || plan.connect.proxy.as_ref().is_some_and(|it| it.tunnel(&plan.target).is_some());
+        plan.tls.is_some() || plan.connect.proxy.as_ref().is_some_and(|it| it.tunnel_request(&plan.target).is_some());
     let peer = peer_of(plan, address, is_behind);
     if let Cause::Status(status) = cause {
         return format!("{peer} answers every request with status {status}: {EXPECTS_TLS}");

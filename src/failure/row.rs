@@ -70,7 +70,7 @@ impl Failure {
             expects_tls: outcome.totals.expects_tls,
             offered: offered(plan).to_vec(),
             is_http2: plan.tls.is_none() && plan.http.may_be_http2(),
-            is_proxied: plan.connect.proxy.as_ref().is_some_and(|proxy| proxy.tunnel(&plan.target).is_none()),
+            is_proxied: plan.connect.proxy.as_ref().is_some_and(|proxy| proxy.tunnel_request(&plan.target).is_none()),
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),

@@ -13,7 +13,7 @@ pub fn agreed(handshakes: &Handshakes) -> String {
         let http2 = if is_http2 { ", HTTP/2" } else { "" };
         format!("TLS {version}, {}{group}{http2}\n", TlsName::name_of(SUITES, suite))
     };
-    handshakes.in_use().into_iter().map(line).collect()
+    handshakes.parameters_in_use().into_iter().map(line).collect()
 }
 
 /// Describes the failure.

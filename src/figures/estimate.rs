@@ -162,7 +162,7 @@ impl PercentileEstimates {
             return Some(likely.map_or(KnownPercentile::Above(self.largest_ns), KnownPercentile::About));
         }
         let Due { completed, censored, open, entered, .. } = &self.due;
-        let others = censored.without(open);
+        let others = censored.without_part(open);
         let most = LatencyCurve::new(&[completed], Some(&others), entered, open.count()).percentile(percent);
         // An open request would not necessarily have been faster than all others.
         let fastest = completed.min().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! The silences of a run: times without any response.
 
 use onrush_plan::Plan;
-use onrush_stats::silences::{GAP_MIN_NS, without};
+use onrush_stats::silences::{GAP_MIN_NS, uncovered_parts};
 use onrush_stats::{Distribution, Gap};
 
 use crate::run::Outcome;
@@ -30,8 +30,9 @@ pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
 /// The nanoseconds of a gap during which onrush could have noticed a response: neither stalled nor held up by its
 /// script, with connections in the current stage.
 pub fn heard_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
-    let not_stalled = without(gap, &outcome.stalls).into_iter();
-    let free_ns: u64 = not_stalled.flat_map(|part| without(part, &outcome.in_script)).map(Gap::length_ns).sum();
-    let empty_ns = plan.levels.as_ref().map_or(0, |levels| levels.empty_ns(gap.from_ns, gap.until_ns));
+    let not_stalled = uncovered_parts(gap, &outcome.stalls).into_iter();
+    let free_ns: u64 = not_stalled.flat_map(|part| uncovered_parts(part, &outcome.in_script)).map(Gap::length_ns).sum();
+    let empty_ns =
+        plan.levels.as_ref().map_or(0, |levels| levels.time_without_connections_ns(gap.from_ns, gap.until_ns));
     free_ns.saturating_sub(empty_ns)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush_plan::Plan;
 use onrush_stats::Gap;
-use onrush_stats::silences::{GAP_MIN_NS, joined, without};
+use onrush_stats::silences::{GAP_MIN_NS, uncovered_parts, union_of_gaps};
 
 use super::silences::silences;
 use crate::run::{DueGap, Outcome, nanos};
@@ -36,7 +36,7 @@ impl Unavailability {
         let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
         let elapsed_ns = nanos(outcome.elapsed);
         let excused = excused(plan, outcome, elapsed_ns);
-        let parts = due_gaps.iter().map(|it| (*it, without(it.gap, &excused)));
+        let parts = due_gaps.iter().map(|it| (*it, uncovered_parts(it.gap, &excused)));
         let is_long = |(_, parts): &(DueGap, Vec<Gap>)| total_ns(parts) > longer_than_ns;
         let (times, spans): (Vec<DueGap>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
         let due_in_all = outcome.totals.open_loop.as_deref().map_or(u64::MAX, |open_loop| open_loop.due);
@@ -68,7 +68,7 @@ pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
 fn usual_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
     let latency = &outcome.totals.latency;
-    let free = held.map(|held| latency.without(held)).filter(|free| free.count() > 0);
+    let free = held.map(|held| latency.without_part(held)).filter(|free| free.count() > 0);
     let all_ns = latency.percentile(50.0);
     free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
@@ -76,10 +76,10 @@ fn usual_ns(outcome: &Outcome) -> u64 {
 /// The times in which missing responses say nothing about the target: onrush was stalled or held up by its script, or
 /// stages had no due requests or no connections.
 fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
-    let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle());
-    let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.empty(0, elapsed_ns));
+    let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle_times());
+    let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.times_without_connections(0, elapsed_ns));
     let of_plan = idle.into_iter().chain(empty).map(|(from_ns, until_ns)| Gap { from_ns, until_ns });
-    joined(&joined(&outcome.stalls, &outcome.in_script), &of_plan.collect::<Vec<_>>())
+    union_of_gaps(&union_of_gaps(&outcome.stalls, &outcome.in_script), &of_plan.collect::<Vec<_>>())
 }
 
 fn total_ns(gaps: &[Gap]) -> u64 {

@@ -103,7 +103,7 @@ fn judge_term(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Ju
         Some(_) => of_name.and_then(|of_name| of_name.value(term.metric, document.duration_s)),
     };
     let total = of_name.map_or(document.requests.all(), OfName::all) as f64;
-    let is_count = term.metric.about().unit.adds_up();
+    let is_count = term.metric.description().unit.adds_up();
     let asked = document.open_loop.as_ref().map(AskedRate::from_open_loop);
     let (figure, value) = match term.value {
         Threshold::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),

@@ -93,7 +93,7 @@ impl JudgedRun {
 
     /// The verdict if onrush itself was the limit and `--strict` makes that a failure.
     pub fn strict_failure(&self, plan: &Plan) -> Option<&Verdict> {
-        self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_our_fault())
+        self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_generator())
     }
 
     /// The lines below a report: the requested notes and the verdict, with colours if `colour`. A run without failures

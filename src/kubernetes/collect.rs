@@ -259,7 +259,7 @@ impl LogCollector<'_> {
 fn write(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
-    if read.is_err() || *missing > 0 || file_contents::digest_of(&contents) != sum.sha256 {
+    if read.is_err() || *missing > 0 || file_contents::sha256_hex(&contents) != sum.sha256 {
         bail!("{:?} did not arrive as it was written", sum.name);
     }
     let path = into.join(&sum.name);

@@ -30,7 +30,7 @@ impl LineMark {
     ///
     /// If the kernel provides no random numbers.
     pub fn draw() -> io::Result<Self> {
-        let mut digits = Token::draw()?;
+        let mut digits = Token::draw_secret()?;
         digits.truncate(MARK);
         Ok(Self(digits))
     }

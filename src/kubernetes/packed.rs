@@ -71,7 +71,7 @@ impl PackedRun {
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
         let words: Vec<String> = of_machines.into_iter().chain(words).collect();
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let (parsed, read) = file_contents::reading(|| {
+        let (parsed, read) = file_contents::record_reads(|| {
             let mut plan = None;
             let invocation = parse_shown(&args, instead(), &mut |shown| plan = Some(shown.clone()));
             let files_read = plan.as_mut().map(Plan::read_files);
@@ -100,16 +100,16 @@ impl PackedRun {
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
         let largest = sent.iter().max_by_key(|(_, contents)| contents.len()).map(|(name, _)| name.clone());
-        for (number, (name, contents)) in sent.into_iter().enumerate() {
-            let is_public = is_public(&packed.plan, &name, &contents);
+        for (number, (encode_operation_name, contents)) in sent.into_iter().enumerate() {
+            let is_public = is_public(&packed.plan, &encode_operation_name, &contents);
             let key = format!("file-{number}");
             let folder = if is_public { FILES } else { SECRETS };
-            files.insert(name, Path::new(folder).join(&key));
+            files.insert(encode_operation_name, Path::new(folder).join(&key));
             if is_public { &mut packed.public } else { &mut packed.secret }.insert(key, contents);
         }
         let orders = PodOrders { words, files, log_max, mark: packed.mark.clone() };
         let orders = serde_json::to_vec(&orders).map_err(|_| "the name of a file is not UTF-8")?;
-        let token = Token::draw().map_err(|error| error.to_string())?;
+        let token = Token::draw_secret().map_err(|error| error.to_string())?;
         packed.secret.extend([(RUN.to_owned(), orders), (TOKEN.to_owned(), token.into_bytes())]);
         packed.fits(largest.as_deref())?;
         Ok(packed)

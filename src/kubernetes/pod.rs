@@ -34,7 +34,7 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
         Ok(orders) => orders,
         Err(error) => return failed(&error),
     };
-    file_contents::bring(files);
+    file_contents::set_brought_files(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
     let invocation = parse_shown(&words, instead(), &mut |plan| {
@@ -71,7 +71,7 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;
-        let sum = ResultDigest { name, sha256: file_contents::digest_of(&contents) };
+        let sum = ResultDigest { name, sha256: file_contents::sha256_hex(&contents) };
         let in_log = compressed(&contents).map(|compressed| LogLine::of_file(mark, sum.clone(), &compressed));
         match in_log {
             Ok(in_log) if (lines.len() + in_log.len()) as u64 <= log_max => lines += &in_log,

@@ -22,11 +22,11 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
         "{name}: {} × {} = {}, {order}{}\n",
         units::counted(points.len() as u64, "point"),
         units::counted(u64::from(*rounds), "round"),
-        units::counted(experiment.runs(), "run"),
+        units::counted(experiment.planned_runs(), "run"),
         length(experiment),
     );
     for (number, point) in points.iter().enumerate() {
-        let words = experiment.words(point);
+        let words = experiment.levels_in_words(point);
         text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.output.command));
         let settings = point.settings.iter().map(|(name, value)| format!("       {name} = {value}\n"));
         text.extend(settings);
@@ -44,7 +44,7 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
 
 /// The line before the first run, without the folder: the number of runs and their total duration.
 pub fn summary(experiment: &Experiment) -> String {
-    format!("{}: {}{}", experiment.name, units::counted(experiment.runs(), "run"), length(experiment))
+    format!("{}: {}{}", experiment.name, units::counted(experiment.planned_runs(), "run"), length(experiment))
 }
 
 /// The total duration of the runs including warm-ups, as the end of a line; empty if unknown.
@@ -59,8 +59,8 @@ fn length(experiment: &Experiment) -> String {
 
 /// The start of the line about a run: its number, point and round.
 pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
-    let runs = experiment.runs();
-    let words = experiment.words(point);
+    let runs = experiment.planned_runs();
+    let words = experiment.levels_in_words(point);
     let blank = if words.is_empty() { "" } else { " " };
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }
@@ -93,7 +93,7 @@ pub fn measured(document: &Document) -> String {
     if unfit > 0 {
         words.push_str(&format!(", {}", units::counted(unfit, "failed check")));
     }
-    let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_our_fault());
+    let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_generator());
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));
     if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
         let of = |Buffer { effective_min: least, effective_max: most, .. }| {

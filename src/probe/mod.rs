@@ -54,14 +54,14 @@ struct ProbedRun<'a> {
 /// Runs the probe after a closed loop. If no probe is possible within the budget, returns the time it would need. A
 /// signal ends only the probe. `None` if the plan does not allow a probe.
 pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
-    if Probing::obstacle(plan).is_some() {
+    if Probing::reason_against(plan).is_some() {
         dismiss_workers(tail, outcome);
         return None;
     }
     let streams = outcome.streams_per_connection(plan);
     let in_flight = plan.load.connections.saturating_mul(streams);
     let probing = plan.output.probing.unwrap_or(Probing { up: false, time: Duration::ZERO });
-    let (other, needs_more) = (probing.other(in_flight), probing.needs_more(in_flight));
+    let (other, needs_more) = (probing.other_in_flight(in_flight), probing.needs_more_connections(in_flight));
     let none = Probe { up: other > in_flight, was_planned: plan.output.probing.is_some(), ..Probe::default() };
     let counts = outcome.recent.clone();
     let counts = &counts[start_of_last_part(counts.len())..];

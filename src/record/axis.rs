@@ -164,7 +164,7 @@ impl Part {
             }
             let from_ns = self.from_ns.max(cell.from_ns);
             let (here_ns, left_ns) = (cell.until_ns - from_ns, self.until_ns - self.from_ns);
-            *figures += &self.figures.take(here_ns as u64, left_ns as u64);
+            *figures += &self.figures.take_share(here_ns as u64, left_ns as u64);
             self.from_ns = cell.until_ns;
         }
     }

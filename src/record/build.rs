@@ -167,7 +167,7 @@ fn classes(
     by_class: &ByClass<u64>,
     view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
 ) -> BTreeMap<String, Distribution> {
-    let of = |class| Some((format!("{class}xx"), view(by_class.latencies(class)?)));
+    let of = |class| Some((format!("{class}xx"), view(by_class.latencies_of_class(class)?)));
     ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
 }
 
@@ -384,7 +384,7 @@ impl LedgerRow {
 
 /// Whether a check is about a field whose value is a secret.
 fn is_of_secret(plan: &Plan, number: u8) -> bool {
-    matches!(plan.checks.get(number.into()), Some(Check::Header(header)) if secrets::is_secret(&header.name))
+    matches!(plan.checks.check_number(number.into()), Some(Check::Header(header)) if secrets::is_secret(&header.name))
 }
 
 impl ExampleKind {
@@ -425,7 +425,7 @@ impl Tls {
             protocol: is_http2.then(|| onrush_plan::http::HttpVersion::Http2.alpn().to_owned()),
             connections,
         };
-        let negotiated: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();
+        let negotiated: Vec<Agreed> = handshakes.parameters_in_use().into_iter().map(agreed).collect();
         let Handshakes { total, resumed, .. } = *handshakes;
         (!negotiated.is_empty()).then_some(Self { handshakes: total, resumed, negotiated })
     }

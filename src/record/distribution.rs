@@ -66,7 +66,7 @@ pub fn distribution(measured: &onrush_stats::Distribution<u64>, percents: Option
         hdr: Hdr::of(measured),
     };
     // What follows from the squares follows from the sum, too.
-    let follow = |written: &Distribution| written.moments().sums().unwrap_or_default();
+    let follow = |written: &Distribution| written.moments().to_sums().unwrap_or_default();
     written.sum_ns = Exact::unless(measured.sum(), follow(&written).0);
     written.squares_ns2 = Exact::unless(measured.sum_of_squares(), follow(&written).1);
     written

@@ -52,7 +52,7 @@ impl Gate {
 
     /// The gate that `--strict` is: it breaks if onrush itself limited the run.
     pub fn strict(verdict: &Verdict) -> Self {
-        let broken = verdict.limited_by.is_our_fault();
+        let broken = verdict.limited_by.is_generator();
         let was = Some(verdict.limited_by.name().to_owned());
         Self::of(vec![Judged { term: STRICT.to_owned(), was, holds: broken, undecided: false }])
     }

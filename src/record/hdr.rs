@@ -30,7 +30,7 @@ impl Hdr {
     /// When they cannot be read.
     pub fn values(&self) -> Result<Distribution<u64>, Corrupt> {
         match self {
-            Self::Measured(bins) => Distribution::of_bins(bins.iter().copied()),
+            Self::Measured(bins) => Distribution::from_bins(bins.iter().copied()),
             Self::Read(text) => Distribution::decode(&STANDARD.decode(text).map_err(|_| Corrupt::Bytes)?),
         }
     }

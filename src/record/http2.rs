@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onrush_plan::Http;
 use onrush_plan::http::Http2Settings;
 use onrush_proto::Code;
-use onrush_proto::http2::{Codes, Http2Counts, Reason, fewest};
+use onrush_proto::http2::{Codes, Http2Counts, Reason, smaller_stream_limit};
 use onrush_stats::Activity;
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ impl Http2 {
         let tells = |allowed: Option<u32>| allowed.is_some_and(|allowed| allowed > 0);
         let differ = tells(ours) && tells(theirs) && ours != theirs;
         self.streams_allowed_varied |= other.streams_allowed_varied || differ;
-        self.streams_allowed = fewest(ours, theirs).filter(|allowed| *allowed != u32::MAX);
+        self.streams_allowed = smaller_stream_limit(ours, theirs).filter(|allowed| *allowed != u32::MAX);
         self.connections += other.connections;
         add_counts(&mut self.connections_ended, &other.connections_ended);
         self.streams_peak = self.streams_peak.max(other.streams_peak);

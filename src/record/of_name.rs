@@ -39,7 +39,7 @@ impl OfName {
         let none = onrush_stats::OfName::default();
         let mut fine = onrush_stats::Distribution::new();
         let mut row = |name: Option<&String>, it: &onrush_stats::OfName<u64>| {
-            it.latency.refine(&mut fine);
+            it.latency.copy_to_fine_bins(&mut fine);
             Self {
                 name: name.cloned(),
                 completed: it.latency.count(),
@@ -127,9 +127,9 @@ mod tests {
         let mut outcome = flawless(2 + names.iter().map(|(_, count, _)| count).sum::<u64>(), 1);
         let mut by_name = ByName::<u32>::default();
         for ((_, count, ms), number) in names.into_iter().zip(1..) {
-            (0..count).for_each(|_| by_name.responded(number, Some(200), ms * 1_000_000, false));
+            (0..count).for_each(|_| by_name.record_response(number, Some(200), ms * 1_000_000, false));
         }
-        (0..2).for_each(|_| by_name.responded(0, Some(503), 1_000_000, true));
+        (0..2).for_each(|_| by_name.record_response(0, Some(503), 1_000_000, true));
         **outcome.totals.by_name.get_or_insert_default() += &by_name;
         Document::judged(&plan, &whole(outcome))
     }

@@ -245,7 +245,7 @@ impl Plan {
             }),
             threads: plan.load.threads,
             connections: plan.load.connections,
-            max_inflight: plan.load.grows().then_some(plan.load.max_inflight),
+            max_inflight: plan.load.may_grow().then_some(plan.load.max_inflight),
             connection_stages: plan.levels.as_ref().map(Level::of),
             requests_per_connection: plan.requests_per_connection.map(|limit| limit.most),
             schedule: plan.schedule.as_ref().map(Schedule::of),

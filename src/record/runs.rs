@@ -1,7 +1,7 @@
 //! Gathers the evidence of a sum: from its own latencies and counts, and for everything else from the facts about each of
 //! its runs. Its sources have these, in one order, so a sum of sums is the sum of all their runs.
 
-use onrush_stats::silences::{GAP_MIN_NS, common, joined};
+use onrush_stats::silences::{GAP_MIN_NS, common_gaps, union_of_gaps};
 use onrush_stats::{Corrupt, Distribution, Gap};
 use onrush_text::units::counted;
 
@@ -134,7 +134,7 @@ impl<'a> Runs<'a> {
         let of = |run: &Run<'_>| {
             run.evidence.generator.long_stalls.iter().map(|it| run.gap(it.start_s, it.length_s)).collect::<Vec<_>>()
         };
-        let all = self.each.iter().fold(Vec::new(), |all, run| joined(&all, &of(run)));
+        let all = self.each.iter().fold(Vec::new(), |all, run| union_of_gaps(&all, &of(run)));
         all.iter().map(Stall::of).collect()
     }
 
@@ -241,9 +241,9 @@ impl<'a> Runs<'a> {
 
     /// The times of at least this length, in nanoseconds, in which none of the runs at that time got a response.
     fn silences(&self, least_ns: u64, per_s: Option<f64>) -> Vec<Silence> {
-        let silent = self.each.iter().fold(vec![Gap::ALL], |silent, run| common(&silent, &run.without_response()));
+        let silent = self.each.iter().fold(vec![Gap::ALL], |silent, run| common_gaps(&silent, &run.without_response()));
         let times: Vec<Gap> = self.each.iter().map(|run| run.at).collect();
-        let silent = common(&silent, &joined(&times, &[]));
+        let silent = common_gaps(&silent, &union_of_gaps(&times, &[]));
         let silences = silent.into_iter().filter_map(|gap| {
             let meets = |run: &&Run<'_>| run.at.from_ns < gap.until_ns && gap.from_ns < run.at.until_ns;
             let deaf_ns = self.each.iter().filter(meets).map(|run| run.deaf_ns(gap)).fold(0, u64::saturating_add);
@@ -258,7 +258,8 @@ impl<'a> Runs<'a> {
         let heard_ns = |run: &Run<'_>| run.at.until_ns.saturating_sub(nanos(run.evidence.load.silent_at_end_s));
         let last_ns = self.each.iter().map(heard_ns).max().unwrap_or(0);
         let times: Vec<Gap> = self.each.iter().map(|run| run.at).collect();
-        let after = joined(&times, &[]).into_iter().map(|time| time.until_ns.saturating_sub(time.from_ns.max(last_ns)));
+        let after =
+            union_of_gaps(&times, &[]).into_iter().map(|time| time.until_ns.saturating_sub(time.from_ns.max(last_ns)));
         let after_ns: u64 = after.sum();
         if after_ns >= GAP_MIN_NS { figure(after_ns as f64 / 1e9) } else { 0.0 }
     }
@@ -394,7 +395,8 @@ impl Run<'_> {
 
     /// For how long of a gap it may not have noticed a response.
     fn deaf_ns(&self, gap: Gap) -> u64 {
-        let during = |silence: &&Silence| !common(&[self.gap(silence.start_s, silence.length_s)], &[gap]).is_empty();
+        let during =
+            |silence: &&Silence| !common_gaps(&[self.gap(silence.start_s, silence.length_s)], &[gap]).is_empty();
         let during = self.evidence.load.silences.iter().filter(during);
         during.map(|silence| nanos(silence.length_s - silence.heard_s)).fold(0, u64::saturating_add)
     }

@@ -61,7 +61,7 @@ impl StageRow {
                 start_s: from_s,
                 length_s: until_s - from_s,
                 asked_per_s: plan.schedule.as_ref().map(|schedule| schedule.per_second_between(stage.from, until)),
-                connections: plan.levels.as_ref().map(|levels| levels.between(stage.from, until)),
+                connections: plan.levels.as_ref().map(|levels| levels.connections_between(stage.from, until)),
                 started: counters.started,
                 completed: counters.completed,
                 rate_per_s: rate(counters.completed, until_s - from_s),

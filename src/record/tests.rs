@@ -37,7 +37,7 @@ fn outcome(latencies_us: impl IntoIterator<Item = u64>) -> Outcome {
     outcome.totals += &interval;
     outcome.timeline.record(&interval);
     outcome.elapsed = Duration::from_secs(1);
-    outcome.timeline.end(1_000_000_000);
+    outcome.timeline.end_run(1_000_000_000);
     let activity = Activity {
         wall_ns: 10_000_000_000,
         user_ns: 1_000_000_000,
@@ -64,7 +64,7 @@ pub(super) fn scheduled(latencies_us: impl IntoIterator<Item = u64>) -> Document
     let open_loop = interval.open_loop.get_or_insert_default();
     for us in latencies_us {
         interval.latency.record(us * 1_000);
-        open_loop.complete(us * 1_000 + 1_000_000, us * 1_000, false);
+        open_loop.record_response(us * 1_000 + 1_000_000, us * 1_000, false);
         open_loop.lateness.record(1_000_000);
         interval.counters.completed += 1;
         interval.statuses.record(200);
@@ -336,12 +336,12 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
         resume: true,
     };
     let identity = |key: &str| {
-        Some(ClientCertificate { certificates: FileContents::named("c.pem"), key: Some(FileContents::named(key)) })
+        Some(ClientCertificate { certificates: FileContents::unread("c.pem"), key: Some(FileContents::unread(key)) })
     };
     let table: [Change<'_>; 10] = [
         (&|tls| tls.name = "other".to_owned(), r#"tls.name is "other" instead of "h""#),
         (&|tls| tls.check = false, "tls.check is false instead of true"),
-        (&|tls| tls.roots = Some(FileContents::named("ca.pem")), r#"tls.cacert is "ca.pem" instead of nothing"#),
+        (&|tls| tls.roots = Some(FileContents::unread("ca.pem")), r#"tls.cacert is "ca.pem" instead of nothing"#),
         (&|tls| tls.identity = identity("k.pem"), r#"tls.cert is "c.pem" instead of nothing"#),
         (&|tls| tls.oldest = TlsVersion::V13, r#"tls.min is "1.3" instead of "1.2""#),
         (&|tls| tls.newest = TlsVersion::V12, r#"tls.max is "1.2" instead of "1.3""#),
@@ -417,7 +417,7 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     let unqueued = change(|activity| activity.queued_ns = None);
     assert_eq!((unqueued.get("queued_s"), unqueued.get("asleep_s")), (None, None));
     assert_eq!(unqueued["user_s"], known["user_s"]);
-    let late = change(|activity| [1_000, 4_000].into_iter().for_each(|late_ns| activity.submitted(late_ns)));
+    let late = change(|activity| [1_000, 4_000].into_iter().for_each(|late_ns| activity.count_submission(late_ns)));
     assert_eq!(late["lateness"], serde_json::json!({ "mean_us": 2.5, "max_us": 4.0 }));
     let script = onrush_plan::LuaScript { file: FileContents::from_bytes("a.lua", Vec::new()), args: Vec::new() };
     let mut scripted = outcome([5]);

@@ -47,7 +47,7 @@ impl ThreadRates {
         };
         let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Hdr::of(rates) };
         if !as_wrk2 {
-            let follow = |written: &Self| written.moments(rates.count()).sums().unwrap_or_default();
+            let follow = |written: &Self| written.moments(rates.count()).to_sums().unwrap_or_default();
             written.sum = Exact::unless(rates.sum(), follow(&written).0);
             written.squares = Exact::unless(rates.sum_of_squares(), follow(&written).1);
         }

@@ -1,6 +1,6 @@
 //! How much of a run the target was unavailable, as a document has it.
 
-use onrush_stats::silences::{joined, without};
+use onrush_stats::silences::{uncovered_parts, union_of_gaps};
 use onrush_stats::{Corrupt, Gap};
 use serde::{Deserialize, Serialize};
 
@@ -86,11 +86,11 @@ impl Unavailable {
             let began_ns = segments.first().map_or(0, |segment| since(first_ns, segment.from_ns));
             let spans: Vec<Gap> = part.spans.iter().map(|span| span.gap(began_ns)).collect();
             let gaps = segments.iter().map(|segment| segment.gap(first_ns));
-            available.extend(gaps.clone().flat_map(|gap| without(gap, &spans)));
+            available.extend(gaps.clone().flat_map(|gap| uncovered_parts(gap, &spans)));
             measured.extend(gaps);
         }
-        let (measured, available) = (joined(&measured, &[]), joined(&available, &[]));
-        let spans: Vec<Gap> = measured.iter().flat_map(|gap| without(*gap, &available)).collect();
+        let (measured, available) = (union_of_gaps(&measured, &[]), union_of_gaps(&available, &[]));
+        let spans: Vec<Gap> = measured.iter().flat_map(|gap| uncovered_parts(*gap, &available)).collect();
         let total_s = spans.iter().map(|span| span.length_ns()).sum::<u64>() as f64 / 1e9;
         Ok(Some(Self {
             share: if lasted_s > 0.0 { (total_s / lasted_s).min(1.0) } else { 0.0 },

@@ -112,7 +112,7 @@ impl Document {
             parts += &part.values()?;
         }
         // What the bins have of the rest is less exact than what was measured.
-        Ok(Some(if parts.count() == 0 { all } else { all.without(&parts) }))
+        Ok(Some(if parts.count() == 0 { all } else { all.without_part(&parts) }))
     }
 
     /// A latency as the imitated tool shows it.

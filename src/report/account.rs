@@ -69,7 +69,7 @@ mod tests {
         fail(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
         outcome.totals.censored.get_or_insert_default().record_many(1_000_000_000, 10);
         outcome.timeline.record(&outcome.totals);
-        outcome.timeline.end(crate::run::nanos(outcome.elapsed));
+        outcome.timeline.end_run(crate::run::nanos(outcome.elapsed));
         outcome
     }
 

@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn wrk2_script_figures_follow_from_bins() {
         let mut outcome = flawless(1, 1);
-        outcome.totals.open_loop.get_or_insert_default().complete(100_001_000, 1_000_000, true);
+        outcome.totals.open_loop.get_or_insert_default().record_response(100_001_000, 1_000_000, true);
         outcome.totals.rates.record(100_001);
         let summary = summary_for_script(&plan(Dialect::Wrk2, "http://h/", 1, 1, 1), &outcome);
         assert_eq!((summary.latency.min, summary.latency.mean, summary.latency.max), (99_968.0, 100_000.0, 99_968.0));
@@ -75,7 +75,11 @@ mod tests {
     fn done_gets_scheduled_and_measured_latencies() {
         for (dialect, mean_us) in [(Dialect::Native, 5_000.4), (Dialect::Wrk, 5_000.4), (Dialect::Wrk2, 5_002.0)] {
             let mut outcome = flawless(1, 1);
-            outcome.totals.open_loop.get_or_insert_default().complete(5_000_400, 1_000_000, dialect == Dialect::Wrk2);
+            outcome.totals.open_loop.get_or_insert_default().record_response(
+                5_000_400,
+                1_000_000,
+                dialect == Dialect::Wrk2,
+            );
             let summary = summary_for_script(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
             assert_eq!(summary.latency.mean, mean_us, "{dialect:?}");
             assert_eq!(summary.latency.raw.map(|raw| raw.mean), Some(1_000.0));

@@ -318,7 +318,7 @@ mod tests {
         totals.statuses.record(404);
         if is_open {
             let open_loop = totals.open_loop.get_or_insert_default();
-            (1..=1_000).for_each(|us| open_loop.complete(us * 2_000, 1_000_000, dialect == Dialect::Wrk2));
+            (1..=1_000).for_each(|us| open_loop.record_response(us * 2_000, 1_000_000, dialect == Dialect::Wrk2));
             open_loop.censored.record(5_000_000_000);
         }
         outcome.elapsed = Duration::from_secs(10);
@@ -377,7 +377,7 @@ mod tests {
                 outcome.totals.latency.record_many(ns, 1 + random.below(3));
                 outcome.totals.rates.record(random.below(up_to));
                 if let Some(open_loop) = &mut outcome.totals.open_loop {
-                    open_loop.complete(ns * 3, ns, true);
+                    open_loop.record_response(ns * 3, ns, true);
                 }
             }
             let document = Document::judged(&plan, &outcome);

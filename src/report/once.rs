@@ -242,13 +242,13 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     #[test]
     fn truncated_heads_show_their_beginning() {
         let mut cut = Transcript { sent_bytes: 1, first_received: Some(Nanos(0)), ..Transcript::default() };
-        cut.receive(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil: \x1b[31");
-        cut.head(b"HTTP/1.1 103 Early Hints\r\n\r\n");
+        cut.record_received(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil: \x1b[31");
+        cut.record_head(b"HTTP/1.1 103 Early Hints\r\n\r\n");
         let shown = format_transcript(&cut);
         assert!(shown.contains("< HTTP/1.1 103 Early Hints\n<\n< HTTP/1.1 200 OK\n< X-Evil: \\x1b[31\n"), "{shown}");
 
-        cut.receive(b"body");
-        cut.data(b"body");
+        cut.record_received(b"body");
+        cut.record_data(b"body");
         assert!(cut.unread.is_empty());
     }
 

@@ -339,7 +339,7 @@ fn scheduled(dialect: Dialect) -> Outcome {
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
     for _ in 0..2 {
         outcome.totals.latency.record(50_400);
-        open_loop.complete(4_100_400, 50_400, dialect == Dialect::Wrk2);
+        open_loop.record_response(4_100_400, 50_400, dialect == Dialect::Wrk2);
     }
     [0, 20].into_iter().for_each(|rate| outcome.totals.rates.record(rate));
     outcome

@@ -106,7 +106,7 @@ enum KeptRequest {
 }
 
 impl Source for ListSource {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         let (k, index) = self.upcoming[0];
         self.upcoming = [self.upcoming[1], self.pick()];
         self.prefetch_upcoming();
@@ -122,7 +122,7 @@ impl Source for ListSource {
         Ok(true)
     }
 
-    fn name(&self) -> u16 {
+    fn batch_name(&self) -> u16 {
         self.name
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn worker_loads(plan: &Plan, machines: &[MachineShare]) -> Vec<Worker
     let requests = plan.stop.requests;
     let of = |part: Partition, threads: u32, requests: Option<u64>| {
         (0..threads).map(move |index| WorkerPart {
-            part: part.part(Partition::new(index, threads)),
+            part: part.part_of_part(Partition::new(index, threads)),
             requests: requests.map_or(u64::MAX, |all| load::share(all, threads, index)),
         })
     };

@@ -101,7 +101,7 @@ fn useful_connections(plan: &Plan) -> u32 {
 /// keeps trying to open all of them, and a changing number of connections may be reached only briefly.
 pub fn connections_within_limit(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
-    let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
+    let is_constant = !load.may_grow() && plan.levels.is_none() && !plan.dialect.is_compat();
     let Shortage { hard, .. } = shortage.filter(|_| is_constant)?;
     let left = hard.saturating_sub(descriptors_needed(0, load.threads));
     Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
@@ -270,7 +270,7 @@ impl Ports {
     /// Reads the counts from the kernel; `None` if they are unavailable.
     pub fn read() -> Option<Self> {
         let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
-        Some(Self { usable: ports::usable()?.len() as u64, time_wait: parse_time_wait(&sockets)? })
+        Some(Self { usable: ports::usable_ports()?.len() as u64, time_wait: parse_time_wait(&sockets)? })
     }
 }
 
@@ -283,7 +283,7 @@ fn parse_time_wait(sockets: &str) -> Option<u64> {
 /// Reason why the kernel chooses the local ports of a run; `None` if the run chooses them.
 pub fn unchosen_ports_reason(plan: &Plan) -> Option<Unchosen> {
     let has_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
-    PortRing::of_this_machine().err().filter(|_| has_ports)
+    PortRing::from_system_settings().err().filter(|_| has_ports)
 }
 
 /// Number of local ports for a plan, if fewer than its connections.

@@ -225,7 +225,7 @@ impl Outcome {
         // Requests after the end are not counted.
         let most = plan.stop.duration.filter(|_| !plan.run_on.is_zero()).unwrap_or(Duration::MAX);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup).min(most));
-        let connections = plan.load.most_of(index as u32);
+        let connections = plan.load.most_connections_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
         // Completions since the worker's last hand-over are unknown.
@@ -251,7 +251,7 @@ impl Outcome {
                 open_loop.wrk2.get_or_insert_default();
             }
         }
-        self.totals.settle();
+        self.totals.settle_phases();
         let no_port = Cause::Errno(Errno::ADDRNOTAVAIL.raw_os_error());
         if self.machines.is_empty() && self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
             self.ports = Ports::read();
@@ -261,8 +261,8 @@ impl Outcome {
         self.until = collector.stop_rule.and_then(StopRule::into_result);
         self.timeline = collector.timeline;
         self.stages = collector.stages.totals;
-        self.timeline.end(nanos(self.elapsed));
-        debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
+        self.timeline.end_run(nanos(self.elapsed));
+        debug_assert!(self.timeline.adds_up_to(&self.totals), "the rows are the run");
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
         self.compute_response_gaps(plan);
         self.host = host::read_host_facts();
@@ -279,8 +279,8 @@ impl Outcome {
     /// Finds the periods without a response.
     pub(super) fn compute_response_gaps(&mut self, plan: &Plan) {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
-        let gaps = silences::common(&self.silences, &[run]);
-        self.silences = silences::common(&gaps, &self.awaited);
+        let gaps = silences::common_gaps(&self.silences, &[run]);
+        self.silences = silences::common_gaps(&gaps, &self.awaited);
         let Some(schedule) = plan.schedule.as_ref().filter(|_| !self.has_lost_threads() && !self.elapsed.is_zero())
         else {
             return;
@@ -297,7 +297,7 @@ impl Outcome {
         let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
         // If `-n` ends the schedule before the run, the last requests may still be in flight or unsent.
         let rest = after.pop_if(|last| last.until_ns == run.until_ns && unsent > 0);
-        let waited = silences::common(&after, &self.silences).into_iter().map(|gap| {
+        let waited = silences::common_gaps(&after, &self.silences).into_iter().map(|gap| {
             // A request answered after the gap waited at least the length of the gap; bins are a thousandth wide.
             let at_least_ns = gap.length_ns() - gap.length_ns() / 500;
             let waits = open_loop
@@ -367,15 +367,15 @@ impl Outcome {
                 self.addresses.push(address);
             }
         }
-        self.silences = silences::common(&self.silences, &end.silences);
-        self.awaited = silences::joined(&self.awaited, &end.awaited);
+        self.silences = silences::common_gaps(&self.silences, &end.silences);
+        self.awaited = silences::union_of_gaps(&self.awaited, &end.awaited);
         self.ahead.push(end.ahead);
-        self.stalls = silences::joined(&self.stalls, &end.stalls);
-        self.in_script = silences::joined(&self.in_script, &end.in_script);
+        self.stalls = silences::union_of_gaps(&self.stalls, &end.stalls);
+        self.in_script = silences::union_of_gaps(&self.in_script, &end.in_script);
         self.spread += end.spread;
         self.buffers += end.buffers;
         if let Some(seen) = &end.http2 {
-            self.http2.get_or_insert_default().add(seen);
+            self.http2.get_or_insert_default().add_counts(seen);
         }
         self.transcript = self.transcript.take().or(end.transcript);
         self.pauses |= end.pauses;
@@ -404,7 +404,7 @@ impl Outcome {
         }
         let most = u64::from(host::connections_within_limit(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
         // With several streams per connection, fewer connections reach the limit.
-        let is_reached_earlier = plan.load.grows() && plan.http.streams.is_some_and(|streams| streams > 1);
+        let is_reached_earlier = plan.load.may_grow() && plan.http.streams.is_some_and(|streams| streams > 1);
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 

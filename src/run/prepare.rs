@@ -78,7 +78,7 @@ pub fn prepare_run(
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
         let (function, length) =
             (if script.writes_batches { "request()" } else { "wrk.request()" }, script.depth as u64);
-        ensure!(length <= limit.most, onrush_engine::too_long(function, length, limit));
+        ensure!(length <= limit.most, onrush_engine::batch_too_long_message(function, length, limit));
     }
     let parts = plan.request.with_body(plan.shared_body()?);
     let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
@@ -121,7 +121,8 @@ pub fn prepare_run(
 /// Returns a factory for the workers' dialers.
 fn dialer_factory(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
-    let (connect, connections, ring) = (plan.connect.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
+    let (connect, connections, ring) =
+        (plan.connect.clone(), plan.load.max_inflight, PortRing::from_system_settings().ok());
     move |config| {
         let share_before = (config.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
@@ -243,25 +244,25 @@ pub(super) fn worker_config(
     // Connections beyond the number of requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Config {
-        max_inflight: at_most(plan.load.most_of(index)),
+        max_inflight: at_most(plan.load.most_connections_of(index)),
         in_flight_max: plan.in_flight_max.map(|most| load::share(most.into(), plan.load.threads, index)),
         stand_ins: if plan.http.may_be_http2() {
-            at_most(plan.load.most_of(index)).min(host::STAND_INS_MAX)
+            at_most(plan.load.most_connections_of(index)).min(host::STAND_INS_MAX)
         } else {
             0
         },
         demand: match &plan.levels {
             Some(levels) => Demand::Staged(levels.share(index, plan.load.threads)),
-            None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
+            None if plan.load.may_grow() => Demand::Growing(at_most(plan.load.connections_of(index))),
             None => Demand::All,
         },
         sample_ns: SAMPLE_NS,
-        first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
+        first_connection: (plan.first_connection + plan.load.most_connections_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
         lingers: plan.http.is_http2().then(|| response_ahead_limits(&plan.http, &plan.connect)),
         requests_per_connection: plan.requests_per_connection,
-        tunnel: plan.connect.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
+        tunnel: plan.connect.proxy.as_ref().and_then(|proxy| proxy.tunnel_request(&plan.target)),
         addresses: addresses.0.clone(),
         tls,
         checks: plan.checks.clone(),

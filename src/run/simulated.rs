@@ -155,7 +155,7 @@ fn run_turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turne
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.into_engine(backend).without_account());
-    engine.begin(Instant::now());
+    engine.begin_run(Instant::now());
     hand_back(TurnOutcome::Running);
     for until in ordered {
         engine = match engine.run_past(until) {

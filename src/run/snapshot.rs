@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_engine::{Refused, SAMPLE_NS, WorkerLink};
-use onrush_stats::timeline::{SECOND_NS, row_of};
+use onrush_stats::timeline::{SECOND_NS, row_index_of};
 use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, TlsFailure, Totals};
 
 use super::stages::Stages;
@@ -77,7 +77,7 @@ impl WholeRows {
     }
 
     fn add_interval<C: Count>(&mut self, interval: &Stats<C>) {
-        let place = row_of(interval, self.row_ns).saturating_sub(self.given) as usize;
+        let place = row_index_of(interval, self.row_ns).saturating_sub(self.given) as usize;
         if self.rows.len() <= place {
             self.rows.resize_with(place + 1, Totals::default);
         }
@@ -222,7 +222,7 @@ impl Collector {
         self.timeline.record(interval);
         self.stages.record_interval(interval);
         self.past_ns[index] = interval.until_ns;
-        let row = row_of(interval, SECOND_NS);
+        let row = row_index_of(interval, SECOND_NS);
         debug_assert!(row >= self.given, "no row is returned before all workers are past it");
         let place = row.saturating_sub(self.given) as usize;
         if self.seconds.len() <= place {
@@ -340,7 +340,7 @@ impl Collector {
         }
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.errors();
-        self.recent.settle();
+        self.recent.settle_phases();
         let result = notify(&RunProgress {
             elapsed,
             warm_up: is_warming_up.then_some(warm_up),
@@ -412,7 +412,7 @@ mod tests {
         collector.links.iter().for_each(|link| link.show_idle(true));
         assert!(!collector.all_refused(), "no worker has tried");
         collector.links[0].show_idle(false);
-        collector.links[0].refuse("127.0.0.1:80".parse().unwrap(), Cause::Late);
+        collector.links[0].note_refused("127.0.0.1:80".parse().unwrap(), Cause::Late);
         assert!(collector.all_refused());
         collector.links[1].show_idle(false);
         assert!(!collector.all_refused(), "the other one may be accepted");
@@ -477,10 +477,10 @@ mod tests {
                 seconds.extend(std::iter::from_fn(|| collector.next_finished_row()));
             }
             seconds.extend(std::iter::from_fn(|| collector.next_remaining_row(elapsed_ns)));
-            collector.timeline.end(elapsed_ns);
+            collector.timeline.end_run(elapsed_ns);
             let figures: Vec<RowFigures> = seconds.iter().map(|second| second.figures.clone()).collect();
             assert_eq!(figures, collector.timeline.rows, "round {round}");
-            assert_eq!(collector.timeline.sum().completed, collector.totals().counters.completed);
+            assert_eq!(collector.timeline.sum_of_rows().completed, collector.totals().counters.completed);
             assert!(seconds.is_sorted_by(|one, next| one.until_ns == next.from_ns), "{seconds:?}");
             assert_eq!((seconds[0].from_ns, seconds[seconds.len() - 1].until_ns), (0, elapsed_ns));
         }
@@ -493,7 +493,7 @@ mod tests {
             let mut interval = interval(tenth as u64 * TENTH_NS, (tenth as u64 + 1) * TENTH_NS, 10);
             interval.activity =
                 Activity { wall_ns: TENTH_NS, user_ns: 1 << tenth, queued_ns: Some(7), ..interval.activity };
-            interval.activity.waited(tenth);
+            interval.activity.count_wait(tenth);
             collector.add_interval(index, &interval);
         }
         let [first, second] = collector.shares[..] else { panic!("two workers") };

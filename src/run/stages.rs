@@ -3,7 +3,7 @@
 //! Workers hand over at whole tenths of a second, and stages start and end at these times.
 
 use onrush_plan::Plan;
-use onrush_stats::timeline::row_of;
+use onrush_stats::timeline::row_index_of;
 use onrush_stats::{Count, Stats, Totals};
 
 use super::nanos;
@@ -26,7 +26,7 @@ impl Stages {
 
     /// Adds an interval to its stage, or to the last stage if it is later.
     pub fn record_interval<C: Count>(&mut self, interval: &Stats<C>) {
-        let index = self.ends_ns.partition_point(|end_ns| *end_ns <= row_of(interval, 1));
+        let index = self.ends_ns.partition_point(|end_ns| *end_ns <= row_index_of(interval, 1));
         if let Some(totals) = self.totals.get_mut(index.min(self.ends_ns.len().saturating_sub(1))) {
             *totals += interval;
         }

@@ -129,7 +129,7 @@ impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::from_plan(plan);
-        let tells = Probing::obstacle(plan).is_none() || plan.levels.is_some() && plan.schedule.is_none();
+        let tells = Probing::reason_against(plan).is_none() || plan.levels.is_some() && plan.schedule.is_none();
         collector.recent_counts = tells.then(RecentCounts::default);
         collector.stages = Stages::for_plan(plan);
         collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
@@ -229,7 +229,7 @@ impl<'a> Supervisor<'a> {
 
     /// Actual or expected start of measuring, since the start of the run: later than planned if a worker was busy.
     fn measuring_start(&self) -> Duration {
-        let delay = self.prepared.links.iter().map(|link| link.delay()).max();
+        let delay = self.prepared.links.iter().map(|link| link.warm_up_delay()).max();
         self.plan.warmup + delay.unwrap_or_default()
     }
 

@@ -77,7 +77,7 @@ impl Tail {
             let share = |connections: u64| connections * u64::from(in_flight) / of.max(1);
             let own = share(before + u64::from(*connections)) - share(before);
             before += u64::from(*connections);
-            link.limit(own as u32, lanes);
+            link.set_in_flight_limit(own as u32, lanes);
         }
     }
 

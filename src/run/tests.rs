@@ -108,7 +108,7 @@ fn late_threads_count_as_stuck() {
         scope.spawn(move || {
             let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
             while !are_over.load(Ordering::Relaxed) {
-                links.iter().for_each(|link| link.enter(places[random.below(2) as usize]));
+                links.iter().for_each(|link| link.show_callback(places[random.below(2) as usize]));
             }
         });
         let stuck: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();

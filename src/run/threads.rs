@@ -233,7 +233,7 @@ fn run_worker<B: OfThread>(
         }
     };
     if let Pacer::Scheduled(_) = worker.pacer {
-        backend::precise_timers();
+        backend::request_precise_timers();
     }
     let control = Arc::clone(&worker.control);
     let engine = worker.into_engine(backend).with_schedstat(host::open_schedstat(host::SCHEDSTAT));

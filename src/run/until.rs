@@ -101,7 +101,7 @@ impl StopRule {
     fn evaluate_batches(&mut self) {
         let known = |(term, batches): &(StopTerm, Batches)| {
             let figure = |batch: &Batch| metric_value(term.metric, batch);
-            MetricPrecision { term: term.clone(), estimate: batches.estimate(term.completed_min(), figure) }
+            MetricPrecision { term: term.clone(), estimate: batches.estimate_precision(term.completed_min(), figure) }
         };
         let terms: Vec<MetricPrecision> = self.terms.iter().map(known).collect();
         let reached = terms.iter().all(MetricPrecision::is_enough);
@@ -125,8 +125,8 @@ impl MetricPrecision {
 fn class_latencies<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
     let mut latencies = Distribution::new();
     let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);
-    others.filter_map(|known| by_class?.latencies(known)).for_each(|part| latencies += part);
-    if class == 2 { all.without(&latencies) } else { latencies }
+    others.filter_map(|known| by_class?.latencies_of_class(known)).for_each(|part| latencies += part);
+    if class == 2 { all.without_part(&latencies) } else { latencies }
 }
 
 fn metric_value(metric: Metric, batch: &Batch) -> f64 {

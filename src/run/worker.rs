@@ -84,7 +84,7 @@ impl Worker {
             blocks_max: self.blocks_max,
             ..http2_options(&self.http, depth)
         });
-        let make_protocol = onrush_engine::http(&self.http.versions, is_tls, depth, &http2);
+        let make_protocol = onrush_engine::http_by_alpn(&self.http.versions, is_tls, depth, &http2);
         let http2 = self.http.may_be_http2().then_some(http2);
         let job = Job { source, pacer: self.pacer, make_protocol, http2, callbacks };
         Engine::new(self.config, backend, job, self.control, self.link)
@@ -113,5 +113,5 @@ fn parse_requests(bytes: &[u8]) -> Vec<Request> {
     let complete = outline_any(bytes, &mut outlines);
     debug_assert!(complete.is_ok(), "checked when the script was loaded");
     let bytes = Rc::from(bytes);
-    outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))).collect()
+    outlines.into_iter().map(|outline| Request::from(Wire::from_outline(&bytes, outline))).collect()
 }

@@ -95,7 +95,7 @@ impl SavedRun {
     pub fn percents(&self) -> impl Iterator<Item = Percent> {
         let recorded =
             self.document.iter().flat_map(|document| document.shown_latency().percentiles_us.keys().copied());
-        recorded.chain(self.figures.keys().filter_map(|metric| metric.percent()))
+        recorded.chain(self.figures.keys().filter_map(|metric| metric.percentile_percent()))
     }
 
     /// True if latencies start when requests were due, not when they were sent.

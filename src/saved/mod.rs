@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use onrush_plan::file_contents::digest_of;
+use onrush_plan::file_contents::sha256_hex;
 use serde_json::Value;
 
 use crate::record::{self, Document};
@@ -128,7 +128,7 @@ fn read_json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<St
     match measured {
         Ok(mut measured) => {
             measured.digests =
-                vec![value.map_or_else(|| digest_of(bytes), |value| digest_of(value.to_string().as_bytes()))];
+                vec![value.map_or_else(|| sha256_hex(bytes), |value| sha256_hex(value.to_string().as_bytes()))];
             Some(measured)
         }
         Err(problem) => {
@@ -173,7 +173,7 @@ fn run_from_report(origin: RunOrigin, report: ParsedReport) -> SavedRun {
         digests: json
             .iter()
             .chain((!text.is_empty()).then_some(&text))
-            .map(|text| digest_of(text.as_bytes()))
+            .map(|text| sha256_hex(text.as_bytes()))
             .collect(),
         ..SavedRun::new(origin)
     }

@@ -29,7 +29,7 @@ impl WrittenRequests {
 }
 
 impl Source for WrittenRequests {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         while let Some(key) = self.freed.take_key() {
             // SAFETY: the last request with this value was dropped.
             unsafe { self.thread.release_value(key) };
@@ -53,7 +53,7 @@ impl Source for WrittenRequests {
             Some(key) => {
                 let remark = KeptValue::remark_with_value(key, &self.freed);
                 for equal in self.requests.chunk_by(Request::is_same) {
-                    let request = equal[0].remarked(remark.clone());
+                    let request = equal[0].with_remark(remark.clone());
                     batch.extend(std::iter::repeat_n(request, equal.len()));
                 }
             }
@@ -70,7 +70,7 @@ fn merge_requests(bytes: &Rc<[u8]>, outlines: Vec<Outline>) -> Vec<Request> {
         let range = outline.range.clone();
         let request = match requests.last() {
             Some(last) if bytes[before.clone()] == bytes[range.clone()] => last.clone(),
-            _ => Request::from(Wire::among(bytes, outline)),
+            _ => Request::from(Wire::from_outline(bytes, outline)),
         };
         requests.push(request);
         before = range;

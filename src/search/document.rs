@@ -155,7 +155,7 @@ impl Document {
     ) -> Self {
         let [first, last] = runs;
         let ended = found.ended;
-        let number = |load: u64| search.over.number(load);
+        let number = |load: u64| search.over.load_for_users(load);
         let interval = found.interval.map(|(low, high)| {
             let unit = number(1);
             let confidence = is_confident(search, points, ended).then_some(CONFIDENCE);

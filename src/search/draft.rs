@@ -85,7 +85,7 @@ impl Draft {
         let Self { objective, over, budget, first } = self;
         plan.phases = false;
         let most = match over {
-            SearchVariable::Rate => over.load(RATE_MAX as f64),
+            SearchVariable::Rate => over.load_from_number(RATE_MAX as f64),
             SearchVariable::Connections => CONNECTIONS_MAX,
             SearchVariable::Threads => THREADS_MAX.min(u64::from(plan.load.connections)),
         };
@@ -118,5 +118,5 @@ fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal>
 /// True if a term holds only above a load, like the terms of gates.
 fn holds_only_above(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, ComparisonOperator::More | ComparisonOperator::AtLeast);
-    is_lower_bound && term.metric.about().better == Better::Lower
+    is_lower_bound && term.metric.description().better == Better::Lower
 }

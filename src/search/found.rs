@@ -117,7 +117,9 @@ impl<'a> SearchResult<'a> {
             .chain(failed().filter(|point| matches!(kind, ResultKind::None(_)) && !point.is_broken_by_errors));
         let starved = Starvation::worst(suspects.map(|point| point.starved));
         let look = look.filter(|look| match kind {
-            ResultKind::None(load) => over == SearchVariable::Rate && look.holds && look.per_s > over.number(load),
+            ResultKind::None(load) => {
+                over == SearchVariable::Rate && look.holds && look.per_s > over.load_for_users(load)
+            }
             _ => false,
         });
         let silent = contradicting.iter().map(|point| point.silent).max().unwrap_or_default();

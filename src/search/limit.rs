@@ -45,13 +45,13 @@ impl ClientLimit {
         {
             return Some(Self::Verdict(LimitedBy::Connections));
         }
-        limited_by.is_our_fault().then_some(Self::Verdict(limited_by))
+        limited_by.is_generator().then_some(Self::Verdict(limited_by))
     }
 
     /// True if the limit is onrush itself or its machine (`--strict`).
     pub fn is_our_fault(self) -> bool {
         match self {
-            Self::Verdict(limited_by) => limited_by.is_our_fault(),
+            Self::Verdict(limited_by) => limited_by.is_generator(),
             Self::OpenFiles | Self::Stalled => true,
             Self::Recovering | Self::Cold | Self::Open => false,
         }
@@ -73,7 +73,7 @@ impl ClientLimit {
     pub fn clause(self) -> String {
         match self {
             Self::Verdict(LimitedBy::Ports) => "onrush ran out of local ports".to_owned(),
-            Self::Verdict(limited_by) => format!("{} was the limit", limited_by.words()),
+            Self::Verdict(limited_by) => format!("{} was the limit", limited_by.phrase()),
             Self::OpenFiles => "the open-file limit was too low (ulimit -n)".to_owned(),
             Self::Stalled => "onrush itself was stalled".to_owned(),
             Self::Recovering => "the target was still recovering from an overload".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
             ClientLimit::from_document(SearchVariable::Rate, &outcome, &judged(limited_by, None), calm_ns)
         };
         for limited_by in LimitedBy::ALL {
-            let is_limit = limited_by.is_our_fault();
+            let is_limit = limited_by.is_generator();
             assert_eq!(
                 of(limited_by, 20_000_000),
                 is_limit.then_some(ClientLimit::Verdict(limited_by)),

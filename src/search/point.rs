@@ -132,7 +132,7 @@ impl Point {
         let counters = &outcome.totals.counters;
         let reached = match search.over {
             SearchVariable::Rate => {
-                let due = SearchVariable::Rate.number(load) * length.as_secs_f64();
+                let due = SearchVariable::Rate.load_for_users(load) * length.as_secs_f64();
                 let completed: u64 = windows.iter().map(|window| window.completed).sum();
                 let ended = (completed + counters.failed + counters.abandoned) as f64;
                 let in_flight = usual_in_flight(&windows, length, bounds::together(plan, outcome));
@@ -226,7 +226,7 @@ pub fn runs_before_first_success(points: &[Point]) -> &[Point] {
 /// Time for which onrush itself was stalled within the first `length` of a run.
 fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
-    silences::common(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
+    silences::common_gaps(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
 }
 
 /// Number of requests in flight at the end of a run that is normal for a target that keeps up.

@@ -310,10 +310,10 @@ impl<'a> SearchRuns<'a> {
             let line = words::silent_target_message(over);
             return Err(NoResult { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
-        let mut connect = self.search.closed_loop(CONNECT_MAX);
+        let mut connect = self.search.initial_closed_loop(CONNECT_MAX);
         connect.stop.requests = Some(connect.load.connections.into());
         self.run_session(&connect, FIRST_LOOK)?;
-        let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
+        let plan = Plan { warmup: FIRST_SETTLE, ..self.search.initial_closed_loop(FIRST_LOOK) };
         let (outcome, judged) = self.run_session(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_requested() {
@@ -327,7 +327,8 @@ impl<'a> SearchRuns<'a> {
         self.look = Some(ClosedLoop { connections: plan.load.connections, per_s, holds });
         self.say_progress(&words::closed_loop_line(plan.load.connections, per_s));
         self.drain_target(&outcome, per_s);
-        let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
+        let first =
+            self.search.first.unwrap_or_else(|| over.load_from_number(per_s * FIRST_SHARE).max(over.lowest_load()));
         self.known = (first, per_s);
         Ok(Some(first))
     }
@@ -394,7 +395,7 @@ impl<'a> SearchRuns<'a> {
     fn expected_rate(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
         match self.search.over {
-            SearchVariable::Rate => self.search.over.number(load),
+            SearchVariable::Rate => self.search.over.load_for_users(load),
             SearchVariable::Connections | SearchVariable::Threads => per_s * (load as f64 / known as f64).min(1.0),
         }
     }
@@ -440,7 +441,7 @@ impl<'a> SearchRuns<'a> {
 
     /// A plan with `requests` successive requests, in at most `longest`.
     fn sequential_plan(&self, requests: u64, longest: Duration) -> Plan {
-        let mut plan = self.search.closed_loop(longest);
+        let mut plan = self.search.initial_closed_loop(longest);
         plan.load = Load::new(1, 1);
         plan.stop.requests = Some(requests);
         plan
@@ -503,9 +504,9 @@ impl<'a> SearchRuns<'a> {
         let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
         // With the same arrivals in every run, all would be slightly too easy, or too hard.
         let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
-        let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
+        let plan = Plan { warmup: step.settle, seed, ..self.search.run_under_load(load, length, drain) };
         let row = length / WINDOWS;
-        let due = over.number(load) * length.as_secs_f64();
+        let due = over.load_for_users(load) * length.as_secs_f64();
         let requests = if over == SearchVariable::Rate { due + chance_deviation(&plan, due) } else { f64::INFINITY };
         let hopeless = Hopeless::new(&self.search.objective, requests);
         let (outcome, judged) = self.run_watched_session(&plan, row, Some(hopeless))?;

@@ -57,7 +57,7 @@ pub fn search(over: SearchVariable) -> Search {
         over,
         budget: Duration::from_secs(60),
         first: None,
-        most: over.load(1e6),
+        most: over.load_from_number(1e6),
     }
 }
 
@@ -188,7 +188,7 @@ impl SimulatedTarget {
     /// Makes a run, and waits until the queue is empty.
     fn run(&mut self, search: &Search, step: PlannedRun) -> Point {
         let PlannedRun { load, settle, length, confirms } = step;
-        let (per_s, length_s) = (search.over.number(load), length.as_secs_f64());
+        let (per_s, length_s) = (search.over.load_for_users(load), length.as_secs_f64());
         let mut rows = vec![RowFigures::default(); WINDOWS as usize];
         let mut shares = vec![PartCounts::default(); WINDOWS as usize];
         let (mut hopeless, mut over) = (Hopeless::new(&search.objective, per_s * length_s), 0);
@@ -243,10 +243,10 @@ impl SimulatedTarget {
         loop {
             let course = SearchProgress {
                 search,
-                first: SearchVariable::Rate.load(first_per_s),
+                first: SearchVariable::Rate.load_from_number(first_per_s),
                 points: &points,
                 elapsed: Duration::from_secs_f64(self.now_s),
-                per_s: &|load| SearchVariable::Rate.number(load),
+                per_s: &|load| SearchVariable::Rate.load_for_users(load),
             };
             match course.next() {
                 Next::Run(step) => {
@@ -400,7 +400,7 @@ fn intervals_cover_the_limit_at_other_rates() {
 #[test]
 fn requests_in_flight_do_not_shorten_slow_runs() {
     let step = PlannedRun {
-        load: SearchVariable::Rate.load(70.0),
+        load: SearchVariable::Rate.load_from_number(70.0),
         settle: Duration::from_secs(1),
         length: Duration::from_secs(2),
         confirms: false,
@@ -427,7 +427,7 @@ fn failures_during_slowness_are_no_limit() {
         let mut target = SimulatedTarget { slow_s, ..uniform_target() };
         let (points, ended) = target.search(&search(SearchVariable::Rate), first_per_s);
         let found = SearchResult::new(SearchVariable::Rate, &points, None, ended);
-        let is_right = |load| (430.0..=505.0).contains(&SearchVariable::Rate.number(load));
+        let is_right = |load| (430.0..=505.0).contains(&SearchVariable::Rate.load_for_users(load));
         let is_known = matches!(found.kind, ResultKind::Highest(load) if is_right(load));
         assert!(is_known || found.is_inconclusive(&points), "{slow_s} s, from {first_per_s}/s: {:?}", found.kind);
     }

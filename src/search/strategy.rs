@@ -76,7 +76,7 @@ const LIMITED_MAX: usize = 3;
 impl SearchProgress<'_> {
     /// Returns the next run, or the end of the search.
     pub fn next(&self) -> Next {
-        let range = LoadRange { over: self.search.over, least: self.search.over.least(), most: self.search.most };
+        let range = LoadRange { over: self.search.over, least: self.search.over.lowest_load(), most: self.search.most };
         let Some(last) = self.points.last() else {
             return self.exploring_run(self.first.clamp(range.least, range.most), Duration::ZERO);
         };
@@ -110,7 +110,7 @@ impl SearchProgress<'_> {
             (None, Some(fails), _) => {
                 // A target that reached less than half of the load has collapsed: the reached rate is not its limit.
                 let is_limit =
-                    |per_s: &f64| range.over == SearchVariable::Rate && *per_s * 2.0 > range.over.number(fails);
+                    |per_s: &f64| range.over == SearchVariable::Rate && *per_s * 2.0 > range.over.load_for_users(fails);
                 let reached = last_rate_at(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
                 self.exploring_run(range.load(reached * GUESS).min(range.lower_load(fails, steps)), Duration::ZERO)
             }
@@ -320,12 +320,12 @@ struct LoadRange {
 impl LoadRange {
     /// The load nearest to a value in its own unit.
     fn load(&self, number: f64) -> u64 {
-        self.over.load(number).clamp(self.least, self.most)
+        self.over.load_from_number(number).clamp(self.least, self.most)
     }
 
     /// The load nearest to a fractional load.
     fn nearest_load(&self, load: f64) -> u64 {
-        self.load(load * self.over.number(1))
+        self.load(load * self.over.load_for_users(1))
     }
 
     /// Rounds down if loads are counted, otherwise to the nearest load.
@@ -338,7 +338,7 @@ impl LoadRange {
     }
 
     fn scaled_load(&self, load: u64, factor: f64) -> u64 {
-        self.load(self.over.number(load) * factor)
+        self.load(self.over.load_for_users(load) * factor)
     }
 
     /// A higher load, by this factor and at least one step.
@@ -407,8 +407,9 @@ mod tests {
     fn steps_grow_and_failures_are_repeated() {
         let rate = search(SearchVariable::Rate);
         let per_s = |runs: &[(f64, bool)]| {
-            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load(*per_s), *holds)).collect();
-            SearchVariable::Rate.number(load(next(&rate, 6_000, &points(&runs), 0)))
+            let runs: Vec<_> =
+                runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load_from_number(*per_s), *holds)).collect();
+            SearchVariable::Rate.load_for_users(load(next(&rate, 6_000, &points(&runs), 0)))
         };
         assert_eq!(per_s(&[]), 100.0);
         assert_eq!(per_s(&[(100.0, true)]), 125.0);
@@ -420,7 +421,7 @@ mod tests {
         for (reached, expected) in [(390.0, 320.0), (250.0, 246.3), (150.0, 320.0)] {
             let mut points = points(&[(24_000, false), (24_000, false)]);
             points[1].per_s = reached;
-            assert_eq!(SearchVariable::Rate.number(load(next(&rate, 6_000, &points, 0))), expected);
+            assert_eq!(SearchVariable::Rate.load_for_users(load(next(&rate, 6_000, &points, 0))), expected);
         }
     }
 
@@ -428,10 +429,11 @@ mod tests {
     fn lone_failures_are_repeated_first() {
         let rate = search(SearchVariable::Rate);
         let per_s = |runs: &[(f64, bool)]| {
-            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load(*per_s), *holds)).collect();
+            let runs: Vec<_> =
+                runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load_from_number(*per_s), *holds)).collect();
             let mut points = points(&runs);
-            points.iter_mut().for_each(|point| point.per_s = SearchVariable::Rate.number(point.load));
-            let number = |points: &[Point]| SearchVariable::Rate.number(load(next(&rate, 6_000, points, 9)));
+            points.iter_mut().for_each(|point| point.per_s = SearchVariable::Rate.load_for_users(point.load));
+            let number = |points: &[Point]| SearchVariable::Rate.load_for_users(load(next(&rate, 6_000, points, 9)));
             let usual = number(&points);
             // A run without responses was disturbed.
             points.last_mut().unwrap().per_s = 0.0;

@@ -228,7 +228,7 @@ fn load_of_silence(points: &[Point]) -> u64 {
 /// The interval of the limit. `is_confident`: true if the search was long enough for a confidence.
 fn interval_text(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
-        let number = load * over.number(1);
+        let number = load * over.load_for_users(1);
         if over == SearchVariable::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
     };
     let (low, high) = (plain(low), plain(high));
@@ -319,7 +319,7 @@ const SHOWN_MAX: usize = 3;
 /// A load with its unit.
 pub fn format_load(over: SearchVariable, load: u64) -> String {
     match over {
-        SearchVariable::Rate => format!("{:.1}/s", over.number(load)),
+        SearchVariable::Rate => format!("{:.1}/s", over.load_for_users(load)),
         SearchVariable::Connections | SearchVariable::Threads => load.to_string(),
     }
 }

@@ -152,7 +152,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
         match answer.recv_timeout(WATCH) {
             Ok(Ok(addresses)) => return Ok(Some(addresses)),
             Ok(Err(error)) if plan.dialect.is_compat() => return Err(error.into()),
-            Ok(Err(error)) => anyhow::bail!(error.native()),
+            Ok(Err(error)) => anyhow::bail!(error.native_message()),
             Err(RecvTimeoutError::Timeout) if interrupt.is_requested() => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the resolver ended without a result"),

@@ -360,7 +360,7 @@ fn render_report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow:
 /// the broken gates.
 fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
     let (mut code, mut broken) = (0, Vec::new());
-    for list in plan.list.iter().flat_map(RequestList::of_other_names) {
+    for list in plan.list.iter().flat_map(RequestList::first_requests_of_other_names) {
         if interrupt.is_requested() {
             return Ok((EXIT_NOTHING_COMPLETED, broken));
         }

@@ -24,7 +24,7 @@ impl KernelNamespace {
     /// `/proc` cannot be read.
     pub fn read() -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
-        let namespace = match socket::namespace() {
+        let namespace = match socket::network_namespace_cookie() {
             Ok(cookie) => format!("netns-{cookie}"),
             Err(_) => format!("netns-inode-{}", fs::metadata("/proc/self/ns/net")?.ino()),
         };

@@ -31,7 +31,8 @@ impl TableColumn {
     /// column name of a metric.
     pub fn from_name(name: &str, factors: &[String]) -> Self {
         let is_field = FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
-        let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
+        let metric =
+            || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.description().columns.is_empty());
         Metric::of_column(name).or_else(metric).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
     }
 }
@@ -106,7 +107,7 @@ pub const UNFIT: Metric = Metric::ErrorsOf(ErrorKind::Check);
 pub fn is_whole(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, statistic) => !matches!(statistic, Statistic::Mean | Statistic::Stdev),
-        metric => metric.about().unit.adds_up(),
+        metric => metric.description().unit.adds_up(),
     }
 }
 
@@ -119,7 +120,7 @@ pub fn rule_length(metric: Metric) -> usize {
 /// A figure of a run; a share in per cent.
 pub fn figure(run: &SavedRun, metric: Metric) -> Option<Number> {
     let value = run.value(metric)?;
-    Number::from_value(if metric.about().unit == MetricUnit::Share { value * 100.0 } else { value })
+    Number::from_value(if metric.description().unit == MetricUnit::Share { value * 100.0 } else { value })
 }
 
 #[cfg(test)]

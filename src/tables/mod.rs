@@ -269,7 +269,8 @@ fn mean_kinds_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String>
             .iter()
             .any(|column| matches!(column, TableColumn::Figure(metric) if metric.is_latency() && wanted(*metric)))
     };
-    let has_both = is_shown(|metric| metric.percent().is_some()) && is_shown(|metric| metric.percent().is_none());
+    let has_both = is_shown(|metric| metric.percentile_percent().is_some())
+        && is_shown(|metric| metric.percentile_percent().is_none());
     let is_censored = |run: &SavedRun| {
         let open_loop = run.document.as_deref().and_then(Document::bounded);
         open_loop.and_then(|it| it.censored.as_ref()).is_some_and(|censored| censored.count > 0)
@@ -282,7 +283,9 @@ fn mean_kinds_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String>
 /// Message about runs whose percentiles have no upper bound, because too many due requests have no response.
 fn unbounded_percentiles_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let shown = |percent: &Percent| {
-        columns.iter().any(|column| matches!(column, TableColumn::Figure(metric) if metric.percent() == Some(*percent)))
+        columns.iter().any(
+            |column| matches!(column, TableColumn::Figure(metric) if metric.percentile_percent() == Some(*percent)),
+        )
     };
     let first = |run: &SavedRun| {
         let open_loop = run.document.as_deref().and_then(Document::bounded)?;

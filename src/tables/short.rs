@@ -26,7 +26,9 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
         figures.push("spread".to_owned());
     }
     figures.extend(
-        latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
+        latencies
+            .iter()
+            .map(|metric| metric.percentile_percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
     // wrk's text does not contain the number of requests with errors.
     let are_told = groups.iter().flat_map(RunGroup::counted).all(|run| run.document.is_some());
@@ -110,12 +112,12 @@ fn latency_us(group: &RunGroup<'_>, metric: Metric, merged: Option<&Document>) -
         None => group.counted().filter_map(|run| run.value(Metric::Requests)).map(|count| count as u64).min(),
     };
     let has_enough = metric
-        .percent()
+        .percentile_percent()
         .is_none_or(|percent| requests().is_none_or(|requests| has_enough_beyond(percent.value(), requests)));
     if group.mixes_latencies() || !has_enough {
         return None;
     }
-    match merged.filter(|_| metric.percent().is_some()) {
+    match merged.filter(|_| metric.percentile_percent().is_some()) {
         Some(sum) => Number::from_value(sum.value(metric)?),
         None => Number::median(&group.figures(metric)?),
     }

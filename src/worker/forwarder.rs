@@ -166,7 +166,7 @@ impl Observer for Forwarder<'_> {
     }
 
     fn on_worker_ended(&mut self, worker: usize, end: &WorkerEnd) {
-        self.ends[worker] = Some(end.told());
+        self.ends[worker] = Some(end.without_bulk_data());
     }
 
     fn is_enough(&self) -> bool {

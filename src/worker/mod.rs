@@ -69,8 +69,8 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     if !asked.token_file.exists() {
         tell(&format!("the file {:?}: copy it from the coordinator", asked.token_file));
     }
-    let token =
-        Token::wait(&asked.token_file, asked.join, || interrupt.is_requested())?.ok_or(NotJoined::Interrupted)?;
+    let token = Token::wait_for_file(&asked.token_file, asked.join, || interrupt.is_requested())?
+        .ok_or(NotJoined::Interrupted)?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = asked.name.clone().unwrap_or_else(host);
     let joining = Joining {

@@ -45,7 +45,7 @@ pub struct Activity {
 impl Activity {
     /// Counts a wait and the completions handled after it.
     #[inline]
-    pub fn waited(&mut self, completions: usize) {
+    pub fn count_wait(&mut self, completions: usize) {
         let completions = completions as u64;
         self.waits += 1;
         self.completions += completions;
@@ -54,14 +54,14 @@ impl Activity {
 
     /// Counts a wait that could extend this long, in nanoseconds, for several completions.
     #[inline]
-    pub fn lingered(&mut self, allowed_ns: u64) {
+    pub fn count_linger(&mut self, allowed_ns: u64) {
         self.lingers += 1;
         self.linger_max_ns = self.linger_max_ns.max(allowed_ns);
     }
 
     /// Counts a request handed to the kernel, with the nanoseconds since it was due.
     #[inline]
-    pub fn submitted(&mut self, late_ns: u64) {
+    pub fn count_submission(&mut self, late_ns: u64) {
         self.submissions += 1;
         self.lateness_sum_ns += late_ns;
         self.lateness_max_ns = self.lateness_max_ns.max(late_ns);
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn waits_and_submissions_are_counted_with_their_extremes() {
         let mut activity = Activity::default();
-        [3, 0, 5, 1].into_iter().for_each(|completions| activity.waited(completions));
+        [3, 0, 5, 1].into_iter().for_each(|completions| activity.count_wait(completions));
         assert_eq!((activity.waits, activity.completions, activity.completions_max), (4, 9, 5));
-        [20, 40, 30].into_iter().for_each(|allowed_ns| activity.lingered(allowed_ns));
+        [20, 40, 30].into_iter().for_each(|allowed_ns| activity.count_linger(allowed_ns));
         assert_eq!((activity.lingers, activity.linger_max_ns), (3, 40));
-        [30, 50, 0].into_iter().for_each(|late_ns| activity.submitted(late_ns));
+        [30, 50, 0].into_iter().for_each(|late_ns| activity.count_submission(late_ns));
         assert_eq!((activity.submissions, activity.lateness_sum_ns, activity.lateness_max_ns), (3, 80, 50));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::confidence::{half_width, lag_one};
+use super::confidence::{lag_one_autocorrelation, relative_half_width};
 use super::{Count, Distribution};
 
 /// Largest number of batches: half of them can still be joined twice.
@@ -93,7 +93,11 @@ impl Batches {
     /// # Errors
     ///
     /// If there are too few such batches that are independent of one another.
-    pub fn estimate(&self, completed_min: u64, figure: impl Fn(&Batch) -> f64) -> Result<PrecisionEstimate, Unknown> {
+    pub fn estimate_precision(
+        &self,
+        completed_min: u64,
+        figure: impl Fn(&Batch) -> f64,
+    ) -> Result<PrecisionEstimate, Unknown> {
         let of = |batches: &[Batch]| match batches {
             [only] => figure(only),
             batches => figure(&sum(batches)),
@@ -105,8 +109,8 @@ impl Batches {
             let has_enough = |batches: &[Batch]| batches.iter().map(|it| it.completed).sum::<u64>() >= completed_min;
             if batches.clone().all(has_enough) {
                 let figures: Vec<f64> = batches.map(of).collect();
-                if lag_one(&figures) < AUTOCORRELATION_MAX {
-                    let half_width = half_width(&figures, of(&self.complete));
+                if lag_one_autocorrelation(&figures) < AUTOCORRELATION_MAX {
+                    let half_width = relative_half_width(&figures, of(&self.complete));
                     return Ok(PrecisionEstimate { half_width, batches: figures.len() });
                 }
                 unknown = Unknown::Dependent;
@@ -190,7 +194,7 @@ mod tests {
     ) -> (f64, Result<PrecisionEstimate, Unknown>) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         (0..seconds).for_each(|_| series.second(&mut batches, REQUESTS));
-        (figure(&sum(&batches.complete)), batches.estimate(REQUESTS, figure))
+        (figure(&sum(&batches.complete)), batches.estimate_precision(REQUESTS, figure))
     }
 
     /// The estimate as soon as the half-width is at most this, checked as often as in runs.
@@ -204,7 +208,7 @@ mod tests {
                 continue;
             }
             look_at = seconds + (seconds / 10_u64).max(1);
-            match batches.estimate(REQUESTS, figure) {
+            match batches.estimate_precision(REQUESTS, figure) {
                 Ok(estimate) if estimate.half_width <= half_width => {
                     return (figure(&sum(&batches.complete)), estimate);
                 }
@@ -245,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_more_than_once_costs_hardly_any_confidence() {
+    fn repeated_looks_cost_little_confidence() {
         // The last number is the share of 1,000 seeds whose interval covered the true value; with one look it would be
         // 95 %. It is below 93 % only where values are correlated over a hundred of them.
         for (correlation, half_width, figure, truth, share) in [
@@ -270,7 +274,7 @@ mod tests {
             batches.record(0, if second % 4 == 0 { 0 } else { 10 }, &latency);
             batches.end_second();
         }
-        let of = |completed_min| batches.estimate(completed_min, mean);
+        let of = |completed_min| batches.estimate_precision(completed_min, mean);
         assert_eq!(of(0).unwrap().batches, 80);
         assert_eq!(of(10).unwrap().batches, 40);
         assert_eq!(of(30).unwrap().batches, 20);

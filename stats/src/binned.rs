@@ -33,7 +33,7 @@ impl Distribution<u64> {
 impl Binned<'_> {
     /// The arithmetic mean of the bins' middles; NaN without a value.
     pub fn mean(self) -> f64 {
-        let sum: u128 = self.bins().map(|(values, count)| u128::from(middle(&values)) * u128::from(count)).sum();
+        let sum: u128 = self.bins().map(|(values, count)| u128::from(bin_middle(&values)) * u128::from(count)).sum();
         sum as f64 / self.measured.count() as f64
     }
 
@@ -41,7 +41,7 @@ impl Binned<'_> {
     pub fn stdev(self) -> f64 {
         let mean = self.mean();
         let squares: f64 =
-            self.bins().map(|(values, count)| (middle(&values) as f64 - mean).powi(2) * count as f64).sum();
+            self.bins().map(|(values, count)| (bin_middle(&values) as f64 - mean).powi(2) * count as f64).sum();
         (squares / self.measured.count() as f64).sqrt()
     }
 
@@ -99,12 +99,12 @@ impl Binned<'_> {
 
     /// The non-empty bins, each with its number of values.
     pub fn bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
-        self.measured.bins.used()
+        self.measured.bins.used_bins()
     }
 }
 
 /// The middle of a bin, rounded up.
-fn middle(values: &RangeInclusive<u64>) -> u64 {
+fn bin_middle(values: &RangeInclusive<u64>) -> u64 {
     values.start() + (values.end() - values.start()).div_ceil(2)
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_is_that_of_hdrhistogram() {
+    fn statistics_match_hdrhistogram() {
         let mut random = Random::new(7);
         for round in 1..100 {
             let spread = 1 << (round % 36);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spectrum_is_that_of_hdrhistogram() {
+    fn spectrum_matches_hdrhistogram() {
         let mut random = Random::new(8);
         for round in 1..60 {
             // With a prime number of values, no share is a step; there, the crate's fractions are off in the last bit.
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_figures_that_are_no_numbers() {
+    fn empty_distributions_have_nan_statistics() {
         let measured = distribution(&[]);
         let nothing = measured.binned();
         assert!(nothing.mean().is_nan() && nothing.stdev().is_nan());

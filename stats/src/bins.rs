@@ -21,7 +21,7 @@ pub const COARSE: u32 = 7;
 
 /// Number of bins.
 const fn count(step: u32) -> usize {
-    place(HIGHEST, step) + 1
+    bin_of_value(HIGHEST, step) + 1
 }
 
 /// The counter of a bin: `u32` for 100 ms of one thread, `u64` for a whole run.
@@ -64,13 +64,13 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
 
     /// Index of a bin's count. At or beyond the end, there is no room for the bin yet.
     #[inline]
-    fn index(&self, place: usize) -> usize {
+    fn count_index(&self, place: usize) -> usize {
         if STEP == FINE { place } else { place.wrapping_sub(self.base) }
     }
 
     /// Makes room for a bin and for the others of its doubling. Returns the index of its count.
     #[cold]
-    fn grow(&mut self, place: usize) -> usize {
+    fn make_room_for(&mut self, place: usize) -> usize {
         let doubling = (place >> STEP) << STEP;
         let (mut start, mut end) = (doubling, (doubling + (1 << STEP)).min(count(STEP)));
         if !self.counts.is_empty() {
@@ -87,10 +87,10 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// Counts a value of at most [`HIGHEST`] `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
-        let place = place(value, STEP);
-        let mut index = self.index(place);
+        let place = bin_of_value(value, STEP);
+        let mut index = self.count_index(place);
         if index >= self.counts.len() {
-            index = self.grow(place);
+            index = self.make_room_for(place);
         }
         self.counts[index].add(times);
         self.first = self.first.min(place);
@@ -106,7 +106,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         if self.total > 0 {
-            let used = self.index(self.first)..=self.index(self.last);
+            let used = self.count_index(self.first)..=self.count_index(self.last);
             self.counts[used].fill(C::default());
         }
         (self.first, self.last, self.total) = (count(STEP), 0, 0);
@@ -118,12 +118,12 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
             return;
         }
         for place in [others.first, others.last] {
-            if self.index(place) >= self.counts.len() {
-                self.grow(place);
+            if self.count_index(place) >= self.counts.len() {
+                self.make_room_for(place);
             }
         }
-        let used = self.index(others.first)..=self.index(others.last);
-        for (count, other) in self.counts[used].iter_mut().zip(&others.counts[others.index(others.first)..]) {
+        let used = self.count_index(others.first)..=self.count_index(others.last);
+        for (count, other) in self.counts[used].iter_mut().zip(&others.counts[others.count_index(others.first)..]) {
             count.add((*other).into());
         }
         self.first = self.first.min(others.first);
@@ -132,19 +132,21 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 
     /// The used bins, ascending: the values of each, and their number.
-    pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+    pub fn used_bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
-        range.map(|place| (values(place, STEP), self.counts[self.index(place)].into())).filter(|&(_, count)| count > 0)
+        range
+            .map(|place| (values_of_bin(place, STEP), self.counts[self.count_index(place)].into()))
+            .filter(|&(_, count)| count > 0)
     }
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
     /// The used bins, ascending: the distance of each from its predecessor in bins, and its count.
-    fn sparse(&self) -> impl Iterator<Item = (u32, u64)> {
+    fn used_bin_offsets(&self) -> impl Iterator<Item = (u32, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         let mut before = 0;
         range.filter_map(move |place| {
-            let count = self.counts[self.index(place)].into();
+            let count = self.counts[self.count_index(place)].into();
             (count > 0).then(|| ((place - std::mem::replace(&mut before, place)) as u32, count))
         })
     }
@@ -154,15 +156,15 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         let mut place = 0;
         let of_bin = |(gap, count): (u32, u64)| {
             place += u64::from(gap);
-            count.wrapping_mul(mixed(place))
+            count.wrapping_mul(mix_bits(place))
         };
-        self.sparse().map(of_bin).fold(0, u64::wrapping_add)
+        self.used_bin_offsets().map(of_bin).fold(0, u64::wrapping_add)
     }
 }
 
 /// A hash of a number, unrelated to those of its neighbours: the finalizer of SplitMix64,
 /// <https://prng.di.unimi.it/splitmix64.c>.
-fn mixed(number: u64) -> u64 {
+fn mix_bits(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -172,7 +174,7 @@ fn mixed(number: u64) -> u64 {
 /// Serializes used bins only.
 impl<C: Count, const STEP: u32> Serialize for Bins<C, STEP> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sparse: Vec<(u32, u64)> = self.sparse().collect();
+        let sparse: Vec<(u32, u64)> = self.used_bin_offsets().collect();
         sparse.serialize(serializer)
     }
 }
@@ -186,7 +188,7 @@ impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
             if place >= count(STEP) || times == 0 {
                 return Err(D::Error::custom("there is no such bin"));
             }
-            bins.record(*values(place, STEP).start(), times);
+            bins.record(*values_of_bin(place, STEP).start(), times);
         }
         Ok(bins)
     }
@@ -194,22 +196,22 @@ impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
 
 /// The bin of a value; `step`: number of bins per doubling, as a power of two.
 #[inline]
-const fn place(value: u64, step: u32) -> usize {
+const fn bin_of_value(value: u64, step: u32) -> usize {
     // If every value has its own bin, the shift is zero.
     let shift = u64::BITS - step - 1 - (value | ((2 << step) - 1)).leading_zeros();
     ((shift as usize) << step) + (value >> shift) as usize
 }
 
 /// The values of a bin.
-fn values(place: usize, step: u32) -> RangeInclusive<u64> {
+fn values_of_bin(place: usize, step: u32) -> RangeInclusive<u64> {
     let shift = (place >> step).saturating_sub(1);
     let first = ((place - (shift << step)) as u64) << shift;
     first..=first + (1 << shift) - 1
 }
 
 /// The values that share a bin with `value`.
-pub fn neighbours<const STEP: u32>(value: u64) -> RangeInclusive<u64> {
-    values(place(value, STEP), STEP)
+pub fn values_in_same_bin<const STEP: u32>(value: u64) -> RangeInclusive<u64> {
+    values_of_bin(bin_of_value(value, STEP), STEP)
 }
 
 #[cfg(test)]
@@ -220,14 +222,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bins_are_those_of_hdrhistogram() {
+    fn bins_match_hdrhistogram() {
         for (digits, step) in [(3, FINE), (2, COARSE)] {
             let theirs = Histogram::<u64>::new_with_bounds(1, HIGHEST, digits).unwrap();
             let mut random = Random::new(1);
             let drawn = (0..100_000).map(|round| random.next() >> (23 + round % 41)).filter(|&value| value <= HIGHEST);
             for value in (0..5_000).chain([HIGHEST - 1, HIGHEST]).chain(drawn) {
-                let range = values(place(value, step), step);
-                assert!(range.contains(&value) && place(value, step) < count(step));
+                let range = values_of_bin(bin_of_value(value, step), step);
+                assert!(range.contains(&value) && bin_of_value(value, step) < count(step));
                 assert_eq!(*range.start(), theirs.lowest_equivalent(value), "{value}");
                 assert_eq!(*range.end(), theirs.highest_equivalent(value), "{value}");
             }
@@ -237,11 +239,11 @@ mod tests {
     #[test]
     fn bins_partition_all_values() {
         for step in [FINE, COARSE] {
-            let values = |place| values(place, step);
+            let values = |place| values_of_bin(place, step);
             for place in 1..count(step) {
                 assert_eq!(values(place - 1).end() + 1, *values(place).start());
-                assert_eq!(super::place(*values(place).start(), step), place);
-                assert_eq!(super::place(*values(place).end(), step), place);
+                assert_eq!(super::bin_of_value(*values(place).start(), step), place);
+                assert_eq!(super::bin_of_value(*values(place).end(), step), place);
             }
         }
     }
@@ -253,12 +255,12 @@ mod tests {
         for value in [0, 7, 123_456, HIGHEST] {
             bins.record(value, 3);
         }
-        assert_eq!(bins.used().map(|(_, count)| count).collect::<Vec<_>>(), [3; 4]);
+        assert_eq!(bins.used_bins().map(|(_, count)| count).collect::<Vec<_>>(), [3; 4]);
         bins.clear();
-        assert!(bins.counts.iter().all(|&count| count == 0) && bins.used().next().is_none());
+        assert!(bins.counts.iter().all(|&count| count == 0) && bins.used_bins().next().is_none());
         let mut sum = Bins::<u64>::new();
         sum.add(&bins);
-        assert_eq!((sum.total(), sum.used().count()), (0, 0));
+        assert_eq!((sum.total(), sum.used_bins().count()), (0, 0));
     }
 
     #[test]
@@ -268,15 +270,15 @@ mod tests {
             values.iter().for_each(|value| bins.record(*value, 1));
             sum.add(&bins);
             let (least, most) = (values.iter().min().unwrap(), values.iter().max().unwrap());
-            let used: Vec<_> = bins.used().collect();
+            let used: Vec<_> = bins.used_bins().collect();
             assert_eq!(used.len(), values.len());
             assert!(used[0].0.contains(least) && used[used.len() - 1].0.contains(most), "{used:?}");
             bins.clear();
             assert!(bins.counts.iter().all(|&count| count == 0));
         }
-        let used: Vec<u64> = sum.used().map(|(values, _)| *values.start()).collect();
+        let used: Vec<u64> = sum.used_bins().map(|(values, _)| *values.start()).collect();
         let expected = [0, 900, 50_000, 60_000, 70_000, 100_000, 3_000_000, HIGHEST];
-        assert_eq!(used, expected.map(|value| *neighbours::<COARSE>(value).start()));
+        assert_eq!(used, expected.map(|value| *values_in_same_bin::<COARSE>(value).start()));
         let mut narrow = Bins::<u32, COARSE>::new();
         narrow.record(50_000, 1);
         narrow.record(70_000, 1);
@@ -284,10 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn counts_stay_at_the_largest_there_is() {
+    fn counts_saturate() {
         let mut bins = Bins::<u32>::new();
         bins.record(5, u64::MAX);
         bins.record(5, 1);
-        assert_eq!((bins.used().collect::<Vec<_>>(), bins.total()), (vec![(5..=5, u64::from(u32::MAX))], u64::MAX));
+        assert_eq!(
+            (bins.used_bins().collect::<Vec<_>>(), bins.total()),
+            (vec![(5..=5, u64::from(u32::MAX))], u64::MAX)
+        );
     }
 }

@@ -26,7 +26,7 @@ impl<C: Count> ByClass<C> {
     }
 
     /// The latencies of the responses with a status of one of [`Self::CLASSES`], if any.
-    pub fn latencies(&self, class: u16) -> Option<&Distribution<C>> {
+    pub fn latencies_of_class(&self, class: u16) -> Option<&Distribution<C>> {
         let index = Self::CLASSES.iter().position(|known| *known == class)?;
         self.classes[index].as_deref().filter(|latencies| latencies.count() > 0)
     }
@@ -66,8 +66,8 @@ mod tests {
         one.clear();
         one.record(503, 7);
         sum += &one;
-        let counts =
-            [2, 3, 4, 5, 6].map(|class| sum.latencies(class).map(|latencies| (latencies.count(), latencies.sum())));
+        let counts = [2, 3, 4, 5, 6]
+            .map(|class| sum.latencies_of_class(class).map(|latencies| (latencies.count(), latencies.sum())));
         assert_eq!(counts, [None, Some((1, 2)), Some((2, 8)), Some((1, 7)), None]);
     }
 }

@@ -51,7 +51,7 @@ pub struct OfName<C: Count> {
 impl<C: Count> ByName<C> {
     /// Counts a response to a request of the name with this number, with its latency in nanoseconds.
     #[inline]
-    pub fn responded(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
+    pub fn record_response(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         if self.fresh.len() == FRESH_MAX {
             self.sort();
         }
@@ -59,8 +59,8 @@ impl<C: Count> ByName<C> {
     }
 
     /// Counts a request without a response, of the name with this number.
-    pub fn failed(&mut self, name: u16) {
-        self.entry(name).failed += 1;
+    pub fn record_failure(&mut self, name: u16) {
+        self.entry_of(name).failed += 1;
     }
 
     #[cold]
@@ -73,12 +73,12 @@ impl<C: Count> ByName<C> {
 
     fn record(&mut self, responses: &[NamedResponse]) {
         for NamedResponse { latency_ns, name, status, is_unsuccessful } in responses {
-            self.entry(*name).record(*status, *latency_ns, *is_unsuccessful);
+            self.entry_of(*name).record(*status, *latency_ns, *is_unsuccessful);
         }
     }
 
     /// The requests of the name with this number; allocates for a new number.
-    fn entry(&mut self, name: u16) -> &mut OfName<C> {
+    fn entry_of(&mut self, name: u16) -> &mut OfName<C> {
         let at = usize::from(name);
         if self.names.len() <= at {
             self.names.resize_with(at + 1, || None);
@@ -141,7 +141,7 @@ impl<C: Count> Default for OfName<C> {
 impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
     fn add_assign(&mut self, other: &ByName<B>) {
         for (number, theirs) in other.iter() {
-            let mine = self.entry(number);
+            let mine = self.entry_of(number);
             mine.latency += &theirs.latency;
             theirs.statuses().for_each(|(status, count)| mine.add_status(status, count));
             mine.failed += theirs.failed;
@@ -168,24 +168,24 @@ mod tests {
     #[test]
     fn merged_names_keep_their_own_figures() {
         let mut one = ByName::<u32>::default();
-        one.responded(2, Some(200), 5_000, false);
-        one.responded(2, Some(503), 7_000, true);
-        one.failed(0);
+        one.record_response(2, Some(200), 5_000, false);
+        one.record_response(2, Some(503), 7_000, true);
+        one.record_failure(0);
         let mut sum = ByName::<u64>::default();
         sum += &one;
         one.clear();
-        one.responded(2, Some(200), 9_000, true);
-        one.responded(1, None, 1_000, false);
+        one.record_response(2, Some(200), 9_000, true);
+        one.record_response(1, None, 1_000, false);
         sum += &one;
         let expected = [(0, 0, vec![], 1, 0), (1, 1_000, vec![], 0, 0), (2, 21_000, vec![(200, 2), (503, 1)], 0, 2)];
         assert_eq!(figures(&sum), expected);
     }
 
     #[test]
-    fn a_sum_is_the_same_in_every_order() {
+    fn sums_by_name_are_commutative() {
         let [one, other] = [[503, 200], [200, 404]].map(|statuses| {
             let mut by_name = ByName::<u32>::default();
-            statuses.into_iter().for_each(|status| by_name.responded(0, Some(status), 1_000, false));
+            statuses.into_iter().for_each(|status| by_name.record_response(0, Some(status), 1_000, false));
             by_name
         });
         let sums = [[&one, &other], [&other, &one]].map(|parts| {
@@ -201,7 +201,7 @@ mod tests {
     fn long_kept_responses_are_not_lost() {
         let mut one = ByName::<u32>::default();
         let number = 2 * FRESH_MAX as u64 + 7;
-        (0..number).for_each(|n| one.responded((n % 2) as u16, Some(200), 1, false));
+        (0..number).for_each(|n| one.record_response((n % 2) as u16, Some(200), 1, false));
         assert!(one.fresh.len() <= FRESH_MAX);
         let mut sum = ByName::<u64>::default();
         sum += &one;

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::bins::{Bins, COARSE, Count, FINE, HIGHEST, neighbours};
+use super::bins::{Bins, COARSE, Count, FINE, HIGHEST, values_in_same_bin};
 use super::corrupt::Corrupt;
 use super::moments::{Moments, sample_stdev};
 use super::rank;
@@ -154,10 +154,10 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
     }
 
     /// The values outside `part`, as precise as the bins.
-    pub fn without(&self, part: &Self) -> Self {
+    pub fn without_part(&self, part: &Self) -> Self {
         let mut left = Self::new();
-        let mut parts = part.bins.used().peekable();
-        for ((middle, count), (values, _)) in self.values().zip(self.bins.used()) {
+        let mut parts = part.bins.used_bins().peekable();
+        for ((middle, count), (values, _)) in self.values().zip(self.bins.used_bins()) {
             let taken = parts.next_if(|(others, _)| *others == values).map_or(0, |(_, taken)| taken);
             left.record_many(middle, count.saturating_sub(taken));
         }
@@ -183,19 +183,19 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         let (mean, stdev) = (self.mean()?, self.stdev());
         let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
         let highest = (mean + stdev) as u64;
-        let inside = self.bins.used().filter(|(values, _)| (lowest..=highest).contains(values.start()));
+        let inside = self.bins.used_bins().filter(|(values, _)| (lowest..=highest).contains(values.start()));
         let inside: u64 = inside.map(|(_, count)| count).sum();
         Some(inside as f64 / self.count() as f64)
     }
 
     /// The smallest value in the bin of `value`.
     pub fn bin_start(&self, value: u64) -> u64 {
-        *neighbours::<STEP>(value.min(HIGHEST)).start()
+        *values_in_same_bin::<STEP>(value.min(HIGHEST)).start()
     }
 
     /// The non-empty bins, ascending: the middle of the bin, clamped to min and max, and its count.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.bins.used().map(|(values, count)| {
+        self.bins.used_bins().map(|(values, count)| {
             let middle = values.start() + (values.end() - values.start()).div_ceil(2);
             (middle.clamp(self.min, self.max), count)
         })
@@ -204,7 +204,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
 
 impl Distribution<u64, COARSE> {
     /// Makes `fine` a copy with bins of three digits, of which only the middle one of each coarse bin has values.
-    pub fn refine(&self, fine: &mut Distribution<u64>) {
+    pub fn copy_to_fine_bins(&self, fine: &mut Distribution<u64>) {
         fine.bins.clear();
         self.values().for_each(|(value, count)| fine.bins.record(value, count));
         (fine.sum, fine.sum_of_squares) = (self.sum, self.sum_of_squares);
@@ -223,7 +223,7 @@ impl Distribution<u64> {
             return Err(Corrupt::Count);
         }
         if moments.count > 0 {
-            (self.sum, self.sum_of_squares) = moments.sums()?;
+            (self.sum, self.sum_of_squares) = moments.to_sums()?;
             (self.min, self.max) = (moments.min, moments.max);
         }
         Ok(())
@@ -300,7 +300,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn nothing_recorded_means_no_figures() {
+    fn empty_distributions_have_no_statistics() {
         let empty = Distribution::<u32>::new();
         assert_eq!((empty.count(), empty.min(), empty.max(), empty.mean()), (0, None, None, None));
         assert_eq!((empty.stdev(), empty.percentile(50.0), empty.share_within_stdev()), (0.0, 0, None));
@@ -332,7 +332,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_share_within_one_deviation_includes_its_bounds() {
+    fn share_within_deviation_includes_bounds() {
         // Mean 5, deviation 5 · √(10/9): the values 0 and 10 lie just inside.
         assert_eq!(distribution(&[0, 0, 0, 0, 0, 10, 10, 10, 10, 10]).share_within_stdev(), Some(1.0));
         assert_eq!(distribution(&[4, 4, 4, 4, 4, 4, 4, 4, 4, 100]).share_within_stdev(), Some(0.9));
@@ -366,7 +366,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn merging_gives_what_recording_everything_in_one_gives() {
+    fn merging_equals_recording_together() {
         let values = scattered(5_000);
         let mut merged = Distribution::<u64>::new();
         for part in values.chunks(700) {
@@ -381,14 +381,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn merging_an_empty_one_changes_nothing() {
+    fn merging_an_empty_distribution_changes_nothing() {
         let mut distribution = distribution(&[3, 9]);
         distribution += &Distribution::<u32>::new();
         assert_eq!((distribution.count(), distribution.min(), distribution.max()), (2, Some(3), Some(9)));
     }
 
     #[test]
-    fn recording_many_is_recording_often() {
+    fn recording_many_equals_repeated_recording() {
         let mut many = Distribution::<u32>::new();
         many.record_many(12_345, 3);
         many.record_many(1, 0);
@@ -397,7 +397,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_exceeds_an_hour_is_clamped_and_counted() {
+    fn values_above_an_hour_are_clamped() {
         let mut distribution = distribution(&[HIGHEST, HIGHEST + 1, u64::MAX]);
         distribution.record_many(u64::MAX, 2);
         assert_eq!((distribution.clamped, distribution.count()), (4, 5));
@@ -412,19 +412,19 @@ pub(super) mod tests {
         let (mut coarse, mut values) = (Distribution::<u64, COARSE>::new(), scattered(1_000));
         values.iter().for_each(|&value| coarse.record(value));
         let (mut fine, exact) = (distribution(&[17]), distribution(&values));
-        coarse.refine(&mut fine);
+        coarse.copy_to_fine_bins(&mut fine);
         values.sort_unstable();
         for (tenths, &expected) in values.iter().enumerate() {
             let (got, expected) = (fine.percentile(tenths as f64 / 10.0) as f64, expected as f64);
             assert!((got - expected).abs() <= expected / 100.0, "{tenths}: {got} instead of {expected}");
         }
         assert_eq!(fine.moments(), exact.moments());
-        Distribution::<u64, COARSE>::new().refine(&mut fine);
+        Distribution::<u64, COARSE>::new().copy_to_fine_bins(&mut fine);
         assert_eq!((fine.moments(), fine.count()), (None, 0));
     }
 
     #[test]
-    fn clearing_keeps_nothing() {
+    fn cleared_distributions_are_empty() {
         let mut distribution = distribution(&[5, u64::MAX]);
         distribution.clear();
         assert_eq!(

@@ -1,12 +1,12 @@
-//! The ledger of failures: in which phase and why, how often, when, and one example.
+//! The ledger of failures: phase, cause, count, times, and one example.
 //!
-//! It keeps causes as data; their words are in the report.
+//! The ledger keeps causes as data; the report puts them into words.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The part of a request's life in which something went wrong.
+/// The part of a request's life in which a failure occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Resolving the host's name.
@@ -23,16 +23,16 @@ pub enum Phase {
     Body,
     /// Waiting longer than `--timeout`.
     Timeout,
-    /// None: the response is complete and has an unsuccessful status: 400 or more, or one that was not expected.
+    /// None: the response is complete and has an unsuccessful status: 400 or more, or an unexpected one.
     Status,
-    /// None: the response is complete and has failed a check, or its end says that a gRPC call failed.
+    /// None: the response is complete and has failed a check, or its end reports a failed gRPC call.
     Check,
     /// Waiting longer than `--give-up`.
     Abandoned,
 }
 
 impl Phase {
-    /// Its name in files.
+    /// The phase's name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Resolve => "resolve",
@@ -52,9 +52,9 @@ impl Phase {
 /// Cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
-    /// The operating system reports a failure of the peer or the network, or a lack of resources; its error number.
+    /// The operating system reported a failure of the peer or the network, or a lack of resources; the error number.
     Errno(i32),
-    /// The kernel of this machine refused an operation; its error number.
+    /// The kernel of this machine refused an operation; the error number.
     Kernel(i32),
     /// The response broke the protocol or ended too soon.
     Protocol(onrush_proto::Error),
@@ -66,22 +66,22 @@ pub enum Cause {
     Proxy(ProxyFailure),
     /// The request exceeded `--timeout`.
     Late,
-    /// It did so when a part of the response's head had arrived.
+    /// The request exceeded `--timeout` after part of the response's head had arrived.
     LateInHead,
-    /// It did so when the head had arrived of a response that ends with the connection.
+    /// The request exceeded `--timeout` after the head had arrived of a response that ends with the connection.
     LateToClose,
     /// The status of the response.
     Status(u16),
-    /// The first check that the response failed, by its number in the plan. The example is the actual value, or the
+    /// The number in the plan of the first check that the response failed. The example is the actual value, or the
     /// beginning of the body.
     Check(u8),
-    /// The `grpc-status` of the response, which is not 0; one more than the highest for any that has no meaning.
+    /// The `grpc-status` of the response, which is not 0; one more than the highest for all undefined ones.
     GrpcStatus(u8),
     /// The request was abandoned after `--give-up`.
     GivenUp,
 }
 
-/// Why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
+/// The reason why TLS failed, certificates first. The example of a row is the certificate, the message or the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TlsFailure {
     /// The certificate has expired.
@@ -94,7 +94,7 @@ pub enum TlsFailure {
     SelfSigned,
     /// The certificate is not signed by a trusted CA.
     UnknownIssuer,
-    /// Something else is wrong with the certificate.
+    /// The certificate has another flaw.
     Certificate,
     /// The server ended the handshake with this alert.
     Alert(u8),
@@ -108,22 +108,22 @@ pub enum TlsFailure {
     Misbehaved,
     /// The server closed the connection in the middle of the handshake.
     Closed,
-    /// The server chose none of the protocols that it was offered (ALPN).
+    /// The server chose none of the offered protocols (ALPN).
     NoProtocol,
 }
 
-/// Why a proxy did not open a tunnel to the target.
+/// The reason why a proxy did not open a tunnel to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProxyFailure {
-    /// It responded with this status instead of success.
+    /// The proxy responded with this status instead of success.
     Status(u16),
-    /// Its response cannot be parsed.
+    /// The proxy's response cannot be parsed.
     Answer(onrush_proto::Error),
-    /// It responded before the request was sent.
+    /// The proxy responded before the request was sent.
     Early,
-    /// It closed the connection before it responded.
+    /// The proxy closed the connection before it responded.
     Closed,
-    /// It did not respond in time.
+    /// The proxy did not respond in time.
     Silent,
 }
 
@@ -133,7 +133,7 @@ impl TlsFailure {
         self <= Self::Certificate
     }
 
-    /// True if the server speaks none of the protocols that it was offered (ALPN).
+    /// True if the server supports none of the offered protocols (ALPN).
     pub fn is_about_protocol(self) -> bool {
         matches!(self, Self::NoProtocol | Self::Alert(120))
     }
@@ -142,38 +142,38 @@ impl TlsFailure {
 /// The failures of one phase and cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureRow {
-    /// The phase in which it happened.
+    /// The phase.
     pub phase: Phase,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// How often.
+    /// Number of failures.
     pub count: u64,
-    /// The tenth of a second of the run, from zero, in which it first happened.
+    /// The tenth of a second of the run, from zero, of the first failure.
     pub first_tenth: u32,
-    /// The tenth of a second in which it last happened.
+    /// The tenth of a second of the run, from zero, of the last failure.
     pub last_tenth: u32,
-    /// One example: the address, or the server's bytes. Unescaped; empty if there is nothing to show.
+    /// One example: the address, or the server's bytes. Unescaped; may be empty.
     pub example: Vec<u8>,
 }
 
 impl FailureRow {
-    /// Of two rows that are added, the smaller one gives the example: the least that shows anything.
-    fn shown_by(&self) -> (bool, &[u8]) {
+    /// The order of examples when rows are added: the smaller row provides the example, the least that shows anything.
+    fn example_order(&self) -> (bool, &[u8]) {
         (self.example.is_empty(), &self.example)
     }
 
-    /// When it first happened, in seconds since the start, rounded down to a tenth.
+    /// Time of the first failure, in seconds since the start, rounded down to a tenth.
     pub fn first_s(&self) -> f64 {
         f64::from(self.first_tenth) / 10.0
     }
 
-    /// When it last happened, in seconds since the start, rounded down to a tenth.
+    /// Time of the last failure, in seconds since the start, rounded down to a tenth.
     pub fn last_s(&self) -> f64 {
         f64::from(self.last_tenth) / 10.0
     }
 }
 
-/// All failures, one row per phase and cause, in the order in which they first happened.
+/// All failures, one row per phase and cause, in the order of their first failures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     rows: Vec<FailureRow>,
@@ -201,7 +201,7 @@ impl Ledger {
         }
     }
 
-    /// The rows, in the order in which they first happened.
+    /// The rows, in the order of their first failures.
     pub fn rows(&self) -> &[FailureRow] {
         &self.rows
     }
@@ -244,7 +244,7 @@ impl AddAssign<&Self> for Ledger {
         for new in &other.rows {
             match self.find(new.phase, new.cause) {
                 Some(row) => {
-                    if new.shown_by() < row.shown_by() {
+                    if new.example_order() < row.example_order() {
                         row.example.clone_from(&new.example);
                     }
                     row.count += new.count;
@@ -254,13 +254,13 @@ impl AddAssign<&Self> for Ledger {
                 None => self.rows.push(new.clone()),
             }
         }
-        // The order, like the examples, does not depend on the order of adding up.
+        // Neither the order of the rows nor the examples depend on the order of adding up.
         self.rows.sort_unstable_by_key(|row| (row.first_tenth, row.phase, row.cause));
     }
 }
 
-/// wrk's five error totals, failed checks, and abandoned requests. A request may be in several of them, and a failure
-/// without a request, such as a failed connect, is in one; the metric `errors` counts requests, each once.
+/// wrk's five error totals, failed checks, and abandoned requests. A request may be in several totals. A failure
+/// without a request, such as a failed connect, is in one. The metric `errors` counts each request once.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 pub struct Errors {
@@ -272,7 +272,7 @@ pub struct Errors {
     pub write: u64,
     /// Requests that exceeded `--timeout`.
     pub timeout: u64,
-    /// Responses with an unsuccessful status: 400 or more, or one that was not expected.
+    /// Responses with an unsuccessful status: 400 or more, or an unexpected one.
     pub status: u64,
     /// Responses that failed a check of their head or body.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -282,7 +282,7 @@ pub struct Errors {
     pub abandoned: u64,
 }
 
-/// For serde.
+/// Skips zero counts in serialization.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -307,7 +307,7 @@ mod tests {
     const REFUSED: Cause = Cause::Errno(111);
 
     #[test]
-    fn the_same_phase_and_cause_share_a_row() {
+    fn equal_phase_and_cause_share_a_row() {
         let mut ledger = Ledger::default();
         ledger.record(Phase::Connect, REFUSED, 5, || b"127.0.0.1:9".to_vec());
         ledger.record(Phase::Connect, REFUSED, 3, || unreachable!("the row has its example"));
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phase_belongs_to_one_of_the_totals() {
+    fn every_phase_has_a_total() {
         let mut ledger = Ledger::default();
         let often = [
             (Phase::Resolve, 1),

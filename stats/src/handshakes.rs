@@ -33,11 +33,11 @@ impl Handshakes {
     pub fn record(&mut self, negotiated: Negotiated, resumed: bool) {
         self.total += 1;
         self.resumed += u64::from(resumed);
-        self.found(negotiated, 1);
+        self.record_existing(negotiated, 1);
     }
 
     /// Records the parameters of existing connections.
-    pub fn found(&mut self, negotiated: Negotiated, connections: u64) {
+    pub fn record_existing(&mut self, negotiated: Negotiated, connections: u64) {
         match self.in_use.binary_search_by_key(&negotiated, |&(known, _)| known) {
             Ok(index) => self.in_use[index].1 += connections,
             Err(index) => self.in_use.insert(index, (negotiated, connections)),
@@ -45,14 +45,14 @@ impl Handshakes {
     }
 
     /// Parameters in use with the number of connections, the most frequent first.
-    pub fn in_use(&self) -> Vec<(Negotiated, u64)> {
+    pub fn parameters_in_use(&self) -> Vec<(Negotiated, u64)> {
         let mut in_use = self.in_use.clone();
         in_use.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));
         in_use
     }
 
     /// Number of different results.
-    pub fn kinds(&self) -> usize {
+    pub fn distinct_count(&self) -> usize {
         self.in_use.len()
     }
 
@@ -67,7 +67,7 @@ impl AddAssign<&Self> for Handshakes {
     fn add_assign(&mut self, other: &Self) {
         self.total += other.total;
         self.resumed += other.resumed;
-        other.in_use.iter().for_each(|&(negotiated, count)| self.found(negotiated, count));
+        other.in_use.iter().for_each(|&(negotiated, count)| self.record_existing(negotiated, count));
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_frequent_agreement_comes_first() {
+    fn most_frequent_parameters_come_first() {
         let new = Negotiated { version: 0x0304, suite: 0x1301, group: 0x001d, is_http2: true };
         let old = Negotiated { version: 0x0303, suite: 0xc02f, group: 0, is_http2: false };
         let (mut one, mut other) = (Handshakes::default(), Handshakes::default());
@@ -84,10 +84,10 @@ mod tests {
         one.record(new, false);
         other.record(new, false);
         one += &other;
-        assert_eq!(one.in_use(), [(new, 2), (old, 1)]);
+        assert_eq!(one.parameters_in_use(), [(new, 2), (old, 1)]);
         assert_eq!((one.total, one.resumed), (3, 1));
-        one.found(old, 5);
-        assert_eq!(one.in_use(), [(old, 6), (new, 2)]);
+        one.record_existing(old, 5);
+        assert_eq!(one.parameters_in_use(), [(old, 6), (new, 2)]);
         assert_eq!((one.total, one.resumed), (3, 1), "found connections had their handshakes before");
     }
 }

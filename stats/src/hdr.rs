@@ -31,9 +31,9 @@ impl Distribution<u64> {
     ///
     /// If the bytes are not a histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
+        let whole = decompress_bins(bytes).ok_or(Corrupt::Bytes)?;
         let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
-        Self::of_bins(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())))
+        Self::from_bins(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())))
     }
 
     /// The distribution with these bins, each a value and its count; its other statistics follow from the bins.
@@ -41,7 +41,7 @@ impl Distribution<u64> {
     /// # Errors
     ///
     /// If the counts overflow.
-    pub fn of_bins(bins: impl IntoIterator<Item = (u64, u64)>) -> Result<Self, Corrupt> {
+    pub fn from_bins(bins: impl IntoIterator<Item = (u64, u64)>) -> Result<Self, Corrupt> {
         let mut distribution = Self::new();
         bins.into_iter().for_each(|(value, count)| distribution.bins.record(value.min(HIGHEST), count));
         let binned = distribution.binned();
@@ -58,7 +58,7 @@ impl Distribution<u64> {
 }
 
 /// Decompresses the bins. The crate allocates the stated length, so that length is checked here.
-fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+fn decompress_bins(bytes: &[u8]) -> Option<Vec<u8>> {
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
     const HEAD_BYTES: usize = 40;
     /// The largest histogram takes a third of this.
@@ -77,7 +77,7 @@ mod tests {
 
     /// The smallest value of each bin, and its count.
     fn bins(measured: &Distribution<u64>) -> impl Iterator<Item = (u64, u64)> {
-        measured.bins.used().map(|(values, count)| (*values.start(), count))
+        measured.bins.used_bins().map(|(values, count)| (*values.start(), count))
     }
 
     #[test]
@@ -94,12 +94,12 @@ mod tests {
             let mut twice = before.clone();
             twice += &before;
             assert_eq!(sum.moments(), twice.moments(), "more figures can be added");
-            assert!(bins(&Distribution::of_bins(bins(&before)).unwrap()).eq(bins(&before)));
+            assert!(bins(&Distribution::from_bins(bins(&before)).unwrap()).eq(bins(&before)));
         }
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn invalid_distributions_are_refused() {
         let good = distribution(&[10, 20, 30]);
         let moments = good.moments().unwrap();
         let decoded = |bytes: &[u8], moments| Distribution::decode(bytes)?.set_moments(moments);
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(decoded(&encode(bins(&good))[..20], moments), Err(Corrupt::Bytes));
         // Eight bytes with a false length: four gigabytes.
         let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
-        assert_eq!(inflated(&[&encode(bins(&good))[..8], absurd].concat()), None);
+        assert_eq!(decompress_bins(&[&encode(bins(&good))[..8], absurd].concat()), None);
         assert_eq!(decoded(&encode(bins(&good)), Moments { count: 4, ..moments }), Err(Corrupt::Count));
         for figures in [
             Moments { mean: 31.0, ..moments },

@@ -30,7 +30,7 @@ pub fn bin_start_ns(bin: u16) -> f64 {
 }
 
 /// The share `part` / `whole` of a number, rounded down.
-pub(super) fn share(count: u64, part: u64, whole: u64) -> u64 {
+pub(super) fn share_rounded_down(count: u64, part: u64, whole: u64) -> u64 {
     (u128::from(count) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
@@ -59,13 +59,13 @@ impl Latencies {
     }
 
     /// Takes out the share `part` / `whole`, as whole numbers, so that nothing is lost or taken twice.
-    pub fn take(&mut self, part: u64, whole: u64) -> Self {
+    pub fn take_share(&mut self, part: u64, whole: u64) -> Self {
         let mean_ns = self.mean_ns().unwrap_or(0.0);
         let mut taken = Self { sum_ns: 0, max_ns: self.max_ns, bins: Vec::new() };
         // All bins together give the share, however few latencies are in each.
         let mut seen = 0;
         for (bin, count) in &mut self.bins {
-            let here = share(seen + *count, part, whole) - share(seen, part, whole);
+            let here = share_rounded_down(seen + *count, part, whole) - share_rounded_down(seen, part, whole);
             seen += *count;
             *count -= here;
             taken.bins.push((*bin, here));
@@ -85,7 +85,7 @@ impl Latencies {
 
     /// True if both are the same latencies, judged by the exact statistics: bins of an interval are clamped to its own
     /// extremes, so that a value may move to the next bin in a sum.
-    pub fn is_as_much_as(&self, other: &Self) -> bool {
+    pub fn equals_exactly(&self, other: &Self) -> bool {
         (self.count(), self.sum_ns, self.max_ns) == (other.count(), other.sum_ns, other.max_ns)
     }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn means_do_not_come_from_bins() {
+    fn means_are_exact() {
         let mut row = Latencies::default();
         assert_eq!((row.mean_ns(), row.percentile_ns(50.0)), (None, None));
         for ns in 1..=1_000 {

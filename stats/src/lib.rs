@@ -147,9 +147,9 @@ impl<C: Count> Stats<C> {
     }
 
     /// Records the omitted phases. Call before they are read.
-    pub fn settle(&mut self) {
+    pub fn settle_phases(&mut self) {
         if let Some(phases) = &mut self.phases {
-            phases.settle(&self.latency);
+            phases.record_omitted(&self.latency);
         }
     }
 
@@ -191,7 +191,7 @@ impl<A: Count, B: Count> AddAssign<&Stats<B>> for Stats<A> {
     fn add_assign(&mut self, other: &Stats<B>) {
         self.until_ns = self.until_ns.max(other.until_ns);
         if let Some(phases) = other.phases.as_deref() {
-            self.phases.get_or_insert_default().add(&self.latency, phases, &other.latency);
+            self.phases.get_or_insert_default().add_phases(&self.latency, phases, &other.latency);
         }
         self.latency += &other.latency;
         if let Some(by_class) = other.by_class.as_deref() {
@@ -235,7 +235,7 @@ mod tests {
         interval.latency.record(value);
         interval.batch_latency().record(value * 4);
         interval.by_class.get_or_insert_default().record(301, value);
-        interval.by_name.get_or_insert_default().responded(3, Some(301), value, true);
+        interval.by_name.get_or_insert_default().record_response(3, Some(301), value, true);
         interval.censored.get_or_insert_default().record(value * 2);
         interval.rates.record(value * 3);
         let open_loop = interval.open_loop.get_or_insert_default();
@@ -255,11 +255,13 @@ mod tests {
         phases.ttfb.record(value);
         phases.ttlb.record(value);
         interval.counters.completed = 1;
-        interval.activity.waited(value as usize);
+        interval.activity.count_wait(value as usize);
         interval.statuses.record(301);
         interval.ledger.record(Phase::Head, Cause::Errno(104), 7, Vec::new);
         interval.handshakes.record(Negotiated::default(), true);
-        interval.sockets.read(Some((TcpInfo::default(), 1)), &TcpInfo { retransmits: 3, ..TcpInfo::default() });
+        interval
+            .sockets
+            .record_reading(Some((TcpInfo::default(), 1)), &TcpInfo { retransmits: 3, ..TcpInfo::default() });
         interval.location = Some(format!("/{value}"));
         interval
     }
@@ -271,7 +273,7 @@ mod tests {
         totals += &interval(20);
         assert_eq!(totals.latency.mean(), Some(15.0));
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
-        assert_eq!(totals.by_class.as_ref().unwrap().latencies(3).unwrap().mean(), Some(15.0));
+        assert_eq!(totals.by_class.as_ref().unwrap().latencies_of_class(3).unwrap().mean(), Some(15.0));
         assert_eq!(totals.by_name.as_ref().unwrap().iter().next().unwrap().1.latency.mean(), Some(15.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
@@ -341,8 +343,8 @@ mod tests {
                 parts[part].0 += &other.0;
                 parts[part].1 += &other.1;
             }
-            sum.0.settle();
-            parts[0].0.settle();
+            sum.0.settle_phases();
+            parts[0].0.settle_phases();
             assert!(format!("{:?}", parts[0]) == format!("{sum:?}"), "{:?}", (&parts[0].0.ledger, &sum.0.ledger));
         }
     }
@@ -361,7 +363,7 @@ mod tests {
         let mut totals = Totals::default();
         totals += &left_out(&[40]);
         totals += &left_out(&[50]);
-        totals.settle();
+        totals.settle_phases();
         assert_eq!(totals.phases.as_ref().unwrap().ttfb.count(), 2);
         totals += &sum;
         let phases = totals.phases.as_ref().unwrap();
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_that_no_values_have_are_not_read() {
+    fn impossible_sums_are_refused() {
         let mut distribution = Distribution::<u64>::new();
         [10, 20].into_iter().for_each(|value| distribution.record(value));
         let json = serde_json::to_value(&distribution);
@@ -397,14 +399,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_interval_adds_nothing() {
+    fn cleared_intervals_add_nothing() {
         let mut cleared = interval(10);
         cleared.clear();
         let mut totals = Totals::default();
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
-        assert!(totals.by_class.as_ref().unwrap().latencies(3).is_none());
+        assert!(totals.by_class.as_ref().unwrap().latencies_of_class(3).is_none());
         assert_eq!(totals.by_name.as_ref().unwrap().iter().count(), 0);
         let open_loop = totals.open_loop.as_ref().unwrap();
         assert_eq!(

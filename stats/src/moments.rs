@@ -32,7 +32,7 @@ impl Moments {
     /// # Errors
     ///
     /// If no values can have these statistics.
-    pub fn sums(self) -> Result<(u128, u128), Corrupt> {
+    pub fn to_sums(self) -> Result<(u128, u128), Corrupt> {
         let Self { count, mean, stdev, min, max, .. } = self;
         // A change of units may move the mean of equal values past them, in its last bits.
         let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);

@@ -69,7 +69,7 @@ pub struct OpenLoopStats<C: Count> {
 impl<C: Count> OpenLoopStats<C> {
     /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`:
     /// additionally as wrk2 does.
-    pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
+    pub fn record_response(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
         self.scheduled.record(scheduled_ns);
         if as_wrk2 {
             self.wrk2.get_or_insert_default().record(scheduled_ns, service_ns);

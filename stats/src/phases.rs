@@ -23,7 +23,7 @@ pub struct Phases<C: Count> {
 
 impl<C: Count> Phases<C> {
     /// Records the omitted phases of responses with these latencies.
-    pub fn settle(&mut self, latency: &Distribution<C>) {
+    pub fn record_omitted(&mut self, latency: &Distribution<C>) {
         if self.is_left_out {
             self.is_left_out = false;
             self.add_left_out(latency);
@@ -32,7 +32,7 @@ impl<C: Count> Phases<C> {
 
     /// Adds the phases of other responses to those of responses with these latencies; phases omitted in both stay
     /// omitted.
-    pub fn add<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
+    pub fn add_phases<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
         self.connect += &other.connect;
         if let Some(tls) = other.tls.as_deref().filter(|tls| tls.count() > 0) {
             **self.tls.get_or_insert_default() += tls;
@@ -41,7 +41,7 @@ impl<C: Count> Phases<C> {
             self.is_left_out = true;
             return;
         }
-        self.settle(latency);
+        self.record_omitted(latency);
         if other.is_left_out {
             self.add_left_out(others);
         } else {

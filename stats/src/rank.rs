@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_product_is_not_rounded_down() {
+    fn whole_products_are_not_rounded_down() {
         let table = [
             (99.99, 10_000, 10_000),
             (99.9, 1_000, 1_000),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_whole_numbers() {
+    fn ranks_match_exact_arithmetic() {
         let mut random = Random::new(1);
         for _ in 0..200_000 {
             let (millionths, bits) = (random.below(100_000_001), random.below(41));

@@ -89,12 +89,12 @@ impl Silences {
     /// Records that a request was sent, this long after measuring began. Earlier requests without a response, including
     /// failed ones, still count as awaited.
     #[inline]
-    pub fn asked(&mut self, at_ns: u64) {
+    pub fn note_request_sent(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);
     }
 
     /// Records that a batch was sent at `at_ns`, and that the first request after it is due at `until_ns`.
-    pub fn sent_ahead(&mut self, at_ns: u64, until_ns: u64) {
+    pub fn note_sent_ahead(&mut self, at_ns: u64, until_ns: u64) {
         // Of the intervals before the last completion, only the last may overlap the gap after it.
         let before = self.recent.partition_point(|ahead| ahead.from_ns < self.last_ns);
         self.recent.drain(..before.saturating_sub(1));
@@ -106,21 +106,21 @@ impl Silences {
 
     /// True if a response may have been held up by a gap that another response ended, or by the resulting queue.
     #[inline]
-    pub fn is_held(&self, at_ns: u64) -> bool {
+    pub fn may_be_held_up(&self, at_ns: u64) -> bool {
         self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
     }
 
     /// Records that nothing is in flight or waiting to be sent: the queue left by a gap is gone.
     #[inline]
-    pub fn caught_up(&mut self) {
+    pub fn note_caught_up(&mut self) {
         self.is_behind = false;
     }
 
     /// Records a completion, this long after measuring began; `is_last`: no other request is in flight at that time.
     #[inline]
-    pub fn completed(&mut self, at_ns: u64, is_last: bool) {
+    pub fn record_completion(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
-            self.keep(at_ns);
+            self.keep_gap(at_ns);
             self.is_behind = true;
         }
         self.last_ns = at_ns;
@@ -130,16 +130,16 @@ impl Silences {
     }
 
     /// Returns all gaps. Requests sent after the end are not awaited.
-    pub fn end(mut self, ended_ns: u64) -> WorkerGaps {
+    pub fn into_worker_gaps(mut self, ended_ns: u64) -> WorkerGaps {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
-        self.keep(u64::MAX);
+        self.keep_gap(u64::MAX);
         WorkerGaps { gaps: self.gaps, awaited: self.awaited, ahead: self.ahead }
     }
 
     #[cold]
-    fn keep(&mut self, until_ns: u64) {
+    fn keep_gap(&mut self, until_ns: u64) {
         let gap = Gap { from_ns: self.last_ns, until_ns };
-        if push(&mut self.gaps, gap, GAPS_MAX) {
+        if push_longest(&mut self.gaps, gap, GAPS_MAX) {
             let gaps = &self.gaps;
             self.ahead.retain(|ahead| {
                 gaps[gaps.partition_point(|gap| gap.until_ns <= ahead.from_ns)..]
@@ -155,13 +155,13 @@ impl Silences {
         self.ahead.extend(new);
         let awaited = self.asked_ns.map(|asked_ns| Gap { from_ns: self.last_ns.max(asked_ns), until_ns });
         if let Some(awaited) = awaited.filter(|awaited| awaited.length_ns() >= GAP_MIN_NS) {
-            push(&mut self.awaited, awaited, GAPS_MAX);
+            push_longest(&mut self.awaited, awaited, GAPS_MAX);
         }
     }
 }
 
 /// Adds the last gap. If there are more than `most`, keeps the longer half. Returns true in that case.
-pub fn push(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
+pub fn push_longest(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
     let is_full = gaps.len() == most;
     if is_full {
         gaps.select_nth_unstable_by_key(most / 2, |gap| std::cmp::Reverse(gap.length_ns()));
@@ -173,7 +173,7 @@ pub fn push(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
 }
 
 /// The intersection of two lists, each in order and without overlaps. Omits gaps that are too short to be kept.
-pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+pub fn common_gaps(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     let (mut left, mut right, mut gaps) = (some, others, Vec::new());
     while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
         let gap = Gap { from_ns: first.from_ns.max(second.from_ns), until_ns: first.until_ns.min(second.until_ns) };
@@ -191,7 +191,7 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
 }
 
 /// The parts of a gap outside all others, which are in order and do not overlap.
-pub fn without(gap: Gap, others: &[Gap]) -> Vec<Gap> {
+pub fn uncovered_parts(gap: Gap, others: &[Gap]) -> Vec<Gap> {
     let mut left = gap;
     let mut parts = Vec::new();
     let first = others.partition_point(|other| other.until_ns <= gap.from_ns);
@@ -205,7 +205,7 @@ pub fn without(gap: Gap, others: &[Gap]) -> Vec<Gap> {
 }
 
 /// The union of two lists, in order and without overlaps.
-pub fn joined(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
+pub fn union_of_gaps(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     let mut all = [some, others].concat();
     all.sort_unstable_by_key(|gap| gap.from_ns);
     let mut joined: Vec<Gap> = Vec::new();
@@ -227,8 +227,8 @@ mod tests {
     /// The gaps of a worker with completions at these milliseconds, in milliseconds.
     fn gaps_between(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
-        completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
-        silences.end(u64::MAX).gaps
+        completions_ms.iter().for_each(|ms| silences.record_completion(ms * MS, true));
+        silences.into_worker_gaps(u64::MAX).gaps
     }
 
     fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_exact_and_the_last_open() {
+    fn gaps_are_exact_and_end_open() {
         let end = u64::MAX / MS;
         assert_eq!(in_ms(&gaps_between(&[])), [(0, end)]);
         assert_eq!(in_ms(&gaps_between(&[199, 398, 597])), [(597, end)], "too short");
@@ -246,22 +246,22 @@ mod tests {
     #[test]
     fn gaps_are_awaited_from_the_first_request() {
         let mut silences = Silences::new();
-        silences.asked(1_000 * MS);
-        silences.completed(1_001 * MS, true);
+        silences.note_request_sent(1_000 * MS);
+        silences.record_completion(1_001 * MS, true);
         // Two requests, the second answered a second later, followed by a third.
-        silences.asked(2_000 * MS);
-        silences.completed(2_001 * MS, false);
-        silences.completed(3_001 * MS, true);
-        silences.asked(4_000 * MS);
-        silences.completed(4_500 * MS, true);
+        silences.note_request_sent(2_000 * MS);
+        silences.record_completion(2_001 * MS, false);
+        silences.record_completion(3_001 * MS, true);
+        silences.note_request_sent(4_000 * MS);
+        silences.record_completion(4_500 * MS, true);
         // A request that fails, and another one after it.
-        silences.asked(5_000 * MS);
-        silences.asked(5_600 * MS);
-        silences.completed(5_700 * MS, true);
-        silences.asked(9_000 * MS);
-        let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).awaited).len();
+        silences.note_request_sent(5_000 * MS);
+        silences.note_request_sent(5_600 * MS);
+        silences.record_completion(5_700 * MS, true);
+        silences.note_request_sent(9_000 * MS);
+        let awaited_until = |ms: u64| in_ms(&silences.clone().into_worker_gaps(ms * MS).awaited).len();
         assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
-        let WorkerGaps { gaps, awaited, .. } = silences.end(u64::MAX);
+        let WorkerGaps { gaps, awaited, .. } = silences.into_worker_gaps(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
         assert_eq!(in_ms(&gaps), expected);
@@ -271,14 +271,14 @@ mod tests {
     #[test]
     fn earlier_requests_are_awaited_from_the_start() {
         let mut silences = Silences::new();
-        silences.asked(1_000 * MS);
+        silences.note_request_sent(1_000 * MS);
         silences.clear();
-        silences.completed(300 * MS, true);
+        silences.record_completion(300 * MS, true);
         silences.clear();
-        assert_eq!(in_ms(&silences.clone().end(u64::MAX).awaited), []);
-        silences.asked(50 * MS);
-        silences.completed(300 * MS, true);
-        assert_eq!(in_ms(&silences.end(u64::MAX).awaited), [(50, 300)]);
+        assert_eq!(in_ms(&silences.clone().into_worker_gaps(u64::MAX).awaited), []);
+        silences.note_request_sent(50 * MS);
+        silences.record_completion(300 * MS, true);
+        assert_eq!(in_ms(&silences.into_worker_gaps(u64::MAX).awaited), [(50, 300)]);
     }
 
     #[test]
@@ -289,14 +289,14 @@ mod tests {
         for (sent_ms, answered_ms) in
             [(0, Some(2)), (300, Some(302)), (600, Some(602)), (900, None), (1_200, None), (1_500, Some(1_600))]
         {
-            silences.sent_ahead(sent_ms * MS, (sent_ms + 300) * MS);
-            answered_ms.into_iter().for_each(|ms: u64| silences.completed(ms * MS, false));
+            silences.note_sent_ahead(sent_ms * MS, (sent_ms + 300) * MS);
+            answered_ms.into_iter().for_each(|ms: u64| silences.record_completion(ms * MS, false));
         }
         // Nothing is missing between responses less than 200 ms apart.
-        (17..=20).for_each(|tenth| silences.completed(tenth * 100 * MS, false));
-        silences.sent_ahead(2_010 * MS, u64::MAX);
-        silences.completed(2_011 * MS, true);
-        let WorkerGaps { gaps, ahead, .. } = silences.end(u64::MAX);
+        (17..=20).for_each(|tenth| silences.record_completion(tenth * 100 * MS, false));
+        silences.note_sent_ahead(2_010 * MS, u64::MAX);
+        silences.record_completion(2_011 * MS, true);
+        let WorkerGaps { gaps, ahead, .. } = silences.into_worker_gaps(u64::MAX);
         let end = u64::MAX / MS;
         assert_eq!(in_ms(&gaps), [(2, 302), (302, 602), (602, 1_600), (2_011, end)]);
         let times: Vec<(u64, u64)> = (0..=5).map(|n| (300 * n, 300 * n + 300)).collect();
@@ -306,10 +306,10 @@ mod tests {
     #[test]
     fn times_ahead_are_kept_at_gap_ends() {
         let mut silences = Silences::new();
-        silences.completed(5 * MS, false);
-        (0..1_000).for_each(|n| silences.sent_ahead(10 * n * MS, 10 * (n + 1) * MS));
-        silences.completed(9_995 * MS, true);
-        let ahead = in_ms(&silences.end(u64::MAX).ahead);
+        silences.record_completion(5 * MS, false);
+        (0..1_000).for_each(|n| silences.note_sent_ahead(10 * n * MS, 10 * (n + 1) * MS));
+        silences.record_completion(9_995 * MS, true);
+        let ahead = in_ms(&silences.into_worker_gaps(u64::MAX).ahead);
         assert_eq!((ahead.len(), ahead[0], ahead[AHEAD_MAX - 1]), (AHEAD_MAX, (0, 10), (9_990, 10_000)));
     }
 
@@ -318,20 +318,20 @@ mod tests {
         let mut silences = Silences::new();
         let mut held = |completions_ms: &[u64]| {
             let mut is_held = |ms: &u64| {
-                let is_held = silences.is_held(ms * MS);
-                silences.completed(ms * MS, false);
+                let is_held = silences.may_be_held_up(ms * MS);
+                silences.record_completion(ms * MS, false);
                 is_held
             };
             let held: Vec<bool> = completions_ms.iter().map(&mut is_held).collect();
-            silences.caught_up();
+            silences.note_caught_up();
             held
         };
         assert_eq!(held(&[1, 501, 502, 700, 900, 901]), [false, false, true, true, false, true]);
         assert_eq!(held(&[902, 903, 1_203]), [false; 3]);
         assert_eq!(held(&[1_204, 1_500, 1_501]), [false, false, true]);
-        silences.completed(2_000 * MS, false);
+        silences.record_completion(2_000 * MS, false);
         silences.clear();
-        assert!(!silences.is_held(1));
+        assert!(!silences.may_be_held_up(1));
     }
 
     #[test]
@@ -340,12 +340,12 @@ mod tests {
         let gaps =
             |from_ns: u64| (0..300_000).map(move |n| Gap { from_ns: 10 * n + from_ns, until_ns: 10 * n + from_ns + 5 });
         let others: Vec<Gap> = gaps(2).collect();
-        let left: u64 = gaps(0).flat_map(|gap| without(gap, &others)).map(Gap::length_ns).sum();
+        let left: u64 = gaps(0).flat_map(|gap| uncovered_parts(gap, &others)).map(Gap::length_ns).sum();
         assert_eq!(left, 600_000);
     }
 
     #[test]
-    fn what_others_cover_is_cut_out() {
+    fn covered_parts_are_cut_out() {
         let gap = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * MS, until_ns: until_ms * MS };
         for (others, left) in [
             (vec![], vec![(100, 900)]),
@@ -353,7 +353,7 @@ mod tests {
             (vec![gap(0, 200), gap(300, 400), gap(850, 950)], vec![(200, 300), (400, 850)]),
             (vec![gap(50, 950)], vec![]),
         ] {
-            assert_eq!(in_ms(&without(gap(100, 900), &others)), left);
+            assert_eq!(in_ms(&uncovered_parts(gap(100, 900), &others)), left);
         }
     }
 
@@ -361,13 +361,13 @@ mod tests {
     fn silences_are_common_to_all_workers() {
         let some = gaps_between(&[100, 1_300, 1_400, 2_500, 2_600]);
         let others = gaps_between(&[50, 200, 1_350, 2_450, 2_700]);
-        let both = common(&some, &others);
+        let both = common_gaps(&some, &others);
         assert_eq!(in_ms(&both[..2]), [(200, 1_300), (1_400, 2_450)], "between the last before and the first after");
         assert_eq!(in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
-        assert_eq!(common(&others, &some), both, "in any order");
-        assert_eq!(common(&[Gap::ALL], &some), some);
+        assert_eq!(common_gaps(&others, &some), both, "in any order");
+        assert_eq!(common_gaps(&[Gap::ALL], &some), some);
         let busy: Vec<u64> = (0..30).map(|tenth| tenth * 100).collect();
-        assert_eq!(in_ms(&common(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
+        assert_eq!(in_ms(&common_gaps(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
     /// The common gaps equal those of a single worker with all completions, however they are distributed.
@@ -382,33 +382,33 @@ mod tests {
                 all.push(at_ms);
                 dealt[(random.next() % 3) as usize].push(at_ms);
             }
-            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common(&gaps, &gaps_between(worker)));
+            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common_gaps(&gaps, &gaps_between(worker)));
             assert_eq!(merged, gaps_between(&all));
         }
     }
 
     #[test]
-    fn the_longest_gaps_are_kept_in_order() {
+    fn longest_gaps_are_kept_in_order() {
         let mut silences = Silences::new();
         let mut at_ns = 0;
         for index in 0..10 * GAPS_MAX as u64 {
             at_ns += if index % 1_000 == 999 { 5_000 * MS } else { 250 * MS };
-            silences.completed(at_ns, true);
+            silences.record_completion(at_ns, true);
         }
-        let gaps = silences.end(u64::MAX).gaps;
+        let gaps = silences.into_worker_gaps(u64::MAX).gaps;
         assert!(gaps.len() <= GAPS_MAX && gaps.is_sorted_by_key(|gap| gap.from_ns), "{}", gaps.len());
         assert_eq!(gaps.iter().filter(|gap| gap.length_ns() == 5_000 * MS).count(), 10);
     }
 
     #[test]
-    fn the_times_ahead_of_kept_gaps_are_kept() {
+    fn times_ahead_follow_kept_gaps() {
         let mut silences = Silences::new();
         for number in 0..10 * GAPS_MAX as u64 {
             let sent_ns = number * (300 * MS + 10);
-            silences.sent_ahead(sent_ns, sent_ns + 300 * MS);
-            silences.completed(sent_ns + 2 * MS + number % 7, true);
+            silences.note_sent_ahead(sent_ns, sent_ns + 300 * MS);
+            silences.record_completion(sent_ns + 2 * MS + number % 7, true);
         }
-        let WorkerGaps { gaps, ahead, .. } = silences.end(u64::MAX);
+        let WorkerGaps { gaps, ahead, .. } = silences.into_worker_gaps(u64::MAX);
         let is_covered =
             |gap: &&Gap| ahead.iter().any(|ahead| ahead.from_ns < gap.from_ns && gap.from_ns < ahead.until_ns);
         assert_eq!(gaps[1..].iter().filter(is_covered).count(), gaps.len() - 1);

@@ -39,7 +39,7 @@ pub struct SocketStats {
 impl SocketStats {
     /// Records a reading of a connection. `before`: its previous reading and the age of that in microseconds. Of a
     /// first reading only the round-trip times count: a SYN that met a full accept queue was also retransmitted.
-    pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
+    pub fn record_reading(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {
             let (before, _) = before.as_ref()?;
             Some(u64::from(of(now)?.saturating_sub(of(before)?)))
@@ -66,7 +66,7 @@ impl SocketStats {
     }
 
     /// Segments retransmitted because they were lost.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_segments(&self) -> u64 {
         self.retransmits.saturating_sub(self.needless.unwrap_or(0))
     }
 }
@@ -123,8 +123,8 @@ mod tests {
             ..first
         };
         let mut sockets = SocketStats::default();
-        sockets.read(None, &first);
-        sockets.read(Some((first, 600)), &second);
+        sockets.record_reading(None, &first);
+        sockets.record_reading(Some((first, 600)), &second);
         let expected = SocketStats {
             readings: 2,
             rtt_sum_us: 400,
@@ -139,7 +139,7 @@ mod tests {
             ..SocketStats::default()
         };
         assert_eq!(sockets, expected);
-        sockets.read(Some((second, 600)), &TcpInfo { out_of_order: None, busy_us: None, ..second });
+        sockets.record_reading(Some((second, 600)), &TcpInfo { out_of_order: None, busy_us: None, ..second });
         assert_eq!((sockets.out_of_order, sockets.between_readings_us, sockets.readings), (None, 600, 3));
         let mut sum = SocketStats::default();
         sum += sockets;

@@ -22,7 +22,7 @@ impl ConnectionSpread {
     }
 
     /// Largest number of requests on one connection, as a multiple of the mean.
-    pub fn hottest(&self) -> Option<f64> {
+    pub fn hottest_to_mean(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.most as f64 * self.connections as f64 / self.requests as f64)
     }
 }
@@ -40,10 +40,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hottest_connection_is_held_against_the_mean() {
+    fn hottest_connection_is_relative_to_mean() {
         let mut spread = ConnectionSpread::default();
-        assert_eq!(spread.hottest(), None);
+        assert_eq!(spread.hottest_to_mean(), None);
         [10, 10, 10, 50].into_iter().for_each(|requests| spread.record(requests));
-        assert_eq!(spread.hottest(), Some(2.5));
+        assert_eq!(spread.hottest_to_mean(), Some(2.5));
     }
 }

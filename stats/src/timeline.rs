@@ -4,7 +4,7 @@
 
 use std::ops::AddAssign;
 
-use super::latencies::share;
+use super::latencies::share_rounded_down;
 use super::{Count, Errors, Latencies, Stats};
 
 /// Largest number of rows: 20 minutes of one-second rows, and more than a screen has columns.
@@ -24,7 +24,7 @@ pub struct Timeline {
 
 /// The index of an interval's row, given the row length: the row in which the interval began. Workers end their
 /// intervals where rows end. Only an interval handed over late, because a thread was stalled, extends past its row.
-pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
+pub fn row_index_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
     // Measurements after the end of the run count in the row that ends with it.
     interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
 }
@@ -64,10 +64,10 @@ impl Timeline {
 
     /// Adds an interval to its row.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
-        while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
-            self.coarsen();
+        while row_index_of(interval, self.length_ns) >= ROWS_MAX as u64 {
+            self.join_neighbours();
         }
-        let index = row_of(interval, self.length_ns) as usize;
+        let index = row_index_of(interval, self.length_ns) as usize;
         if self.rows.len() <= index {
             self.rows.resize_with(index + 1, RowFigures::default);
         }
@@ -75,9 +75,9 @@ impl Timeline {
     }
 
     /// Ends the timeline of a run of `elapsed_ns`, with rows for all of it.
-    pub fn end(&mut self, elapsed_ns: u64) {
+    pub fn end_run(&mut self, elapsed_ns: u64) {
         while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
-            self.coarsen();
+            self.join_neighbours();
         }
         let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
         // Even a run of no length may have recorded something.
@@ -87,28 +87,28 @@ impl Timeline {
     }
 
     /// The sum of all rows.
-    pub fn sum(&self) -> RowFigures {
+    pub fn sum_of_rows(&self) -> RowFigures {
         let mut sum = RowFigures::default();
         self.rows.iter().for_each(|row| sum += row);
         sum
     }
 
     /// True if the rows add up to these totals.
-    pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
+    pub fn adds_up_to<C: Count>(&self, totals: &Stats<C>) -> bool {
         let mut whole = RowFigures::default();
         whole.record(totals);
-        self.sum().is_as_much_as(&whole)
+        self.sum_of_rows().equals_exactly(&whole)
     }
 
     /// Joins neighbours until each row is `length_ns` long, which must be the length times a power of two.
-    fn coarsen_to(&mut self, length_ns: u64) {
+    fn join_until(&mut self, length_ns: u64) {
         while self.length_ns < length_ns {
-            self.coarsen();
+            self.join_neighbours();
         }
     }
 
     /// Joins neighbours.
-    fn coarsen(&mut self) {
+    fn join_neighbours(&mut self) {
         self.length_ns *= 2;
         let joined = self.rows.chunks(2).map(|pair| {
             let mut sum = pair[0].clone();
@@ -123,8 +123,8 @@ impl Timeline {
 impl AddAssign<&Self> for Timeline {
     fn add_assign(&mut self, other: &Self) {
         let mut other = other.clone();
-        self.coarsen_to(other.length_ns);
-        other.coarsen_to(self.length_ns);
+        self.join_until(other.length_ns);
+        other.join_until(self.length_ns);
         if self.rows.len() < other.rows.len() {
             self.rows.resize_with(other.rows.len(), RowFigures::default);
         }
@@ -158,17 +158,17 @@ impl RowFigures {
     }
 
     /// True if both have the same measurements, judged by the exact ones.
-    pub fn is_as_much_as(&self, other: &Self) -> bool {
+    pub fn equals_exactly(&self, other: &Self) -> bool {
         let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
-        self.latency.is_as_much_as(&latency)
-            && self.scheduled.is_as_much_as(&scheduled)
+        self.latency.equals_exactly(&latency)
+            && self.scheduled.equals_exactly(&scheduled)
             && *other == Self { latency, scheduled, ..self.clone() }
     }
 
     /// Takes out the share `part` / `whole` of everything, as whole numbers, so that nothing is lost or taken twice.
-    pub fn take(&mut self, part: u64, whole: u64) -> Self {
+    pub fn take_share(&mut self, part: u64, whole: u64) -> Self {
         let take = |count: &mut u64| {
-            let taken = share(*count, part, whole);
+            let taken = share_rounded_down(*count, part, whole);
             *count -= taken;
             taken
         };
@@ -188,8 +188,8 @@ impl RowFigures {
                 abandoned: take(&mut self.errors.abandoned),
             },
             erroneous: take(&mut self.erroneous),
-            latency: self.latency.take(part, whole),
-            scheduled: self.scheduled.take(part, whole),
+            latency: self.latency.take_share(part, whole),
+            scheduled: self.scheduled.take_share(part, whole),
             late: take(&mut self.late),
             dropped: take(&mut self.dropped),
         }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_after_a_year_fits_at_once() {
+    fn year_long_runs_are_merged_at_once() {
         let mut timeline = Timeline::default();
         timeline.record(&interval(366 * 24 * 3600 * 10, 1));
         assert!(timeline.rows.len() <= ROWS_MAX);
@@ -295,12 +295,12 @@ mod tests {
             for (from_ns, until_ns) in [(0, elapsed_ns), (elapsed_ns, elapsed_ns)] {
                 timeline.record(&Interval { from_ns, until_ns, ..interval(1, 1_000) });
             }
-            timeline.end(elapsed_ns);
-            assert_eq!((timeline.rows.len(), timeline.sum().completed), (rows, 2), "{elapsed_ns}");
+            timeline.end_run(elapsed_ns);
+            assert_eq!((timeline.rows.len(), timeline.sum_of_rows().completed), (rows, 2), "{elapsed_ns}");
         }
         let mut timeline = Timeline::default();
         timeline.record(&Interval::default());
-        timeline.end(0);
+        timeline.end_run(0);
         assert_eq!(timeline.rows, []);
     }
 
@@ -308,23 +308,23 @@ mod tests {
     fn intervals_are_never_split_between_rows() {
         let mut timeline = Timeline::default();
         timeline.record(&Interval { until_ns: 3 * SECOND_NS, ..interval(10, 1_000) });
-        timeline.end(3 * SECOND_NS);
+        timeline.end_run(3 * SECOND_NS);
         assert_eq!(completed(&timeline), [1, 0, 0]);
     }
 
     #[test]
-    fn a_row_is_divided_without_loss() {
+    fn rows_are_divided_without_loss() {
         let mut whole = RowFigures::default();
         (1..=1_000).for_each(|us| whole.record(&interval(1, us * 1_000)));
         let (mut left, mut sum) = (whole.clone(), RowFigures::default());
-        let first = left.take(1, 4);
+        let first = left.take_share(1, 4);
         assert_eq!((first.completed, first.latency.count(), left.completed), (250, 250, 750));
         assert_eq!((first.late, first.dropped), (750, 1_000));
         assert_eq!(first.latency.mean_ns(), whole.latency.mean_ns());
         assert_eq!((first.scheduled.count(), first.scheduled.mean_ns()), (250, whole.scheduled.mean_ns()));
         sum += &first;
-        sum += &left.take(1, 3);
-        sum += &left.take(5, 5);
+        sum += &left.take_share(1, 3);
+        sum += &left.take_share(5, 5);
         assert_eq!((sum, left.completed, left.latency.count()), (whole, 0, 0));
     }
 }

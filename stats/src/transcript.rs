@@ -67,7 +67,7 @@ pub struct Transcript {
 
 impl Transcript {
     /// Records bytes handed to the kernel; `is_request`: they include a request, or one was sent before.
-    pub fn send(&mut self, bytes: &[u8], is_request: bool, at: Nanos) {
+    pub fn record_sent(&mut self, bytes: &[u8], is_request: bool, at: Nanos) {
         if !std::mem::replace(&mut self.has_request, is_request) {
             self.first_sent = at;
         }
@@ -78,26 +78,26 @@ impl Transcript {
 
     /// Begins a connection for the request; `is_framed`: it has frames. Marks earlier frames as another connection's,
     /// or forgets them if this one has none.
-    pub fn connect(&mut self, is_framed: bool) {
+    pub fn begin_connection(&mut self, is_framed: bool) {
         self.unread.clear();
         if self.first_frames.is_empty() {
             return;
         }
         if is_framed {
-            self.frame(true, ReadableFrame::Lines(b"on another connection\r\n".to_vec()));
+            self.record_frame(true, ReadableFrame::Lines(b"on another connection\r\n".to_vec()));
         } else {
             *self = Self { connecting: self.connecting, connected: self.connected, ..Self::default() };
         }
     }
 
     /// Records received bytes before they are parsed.
-    pub fn receive(&mut self, bytes: &[u8]) {
+    pub fn record_received(&mut self, bytes: &[u8]) {
         let room = HEAD_MAX - self.unread.len();
         self.unread.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     /// Records a head.
-    pub fn head(&mut self, bytes: &[u8]) {
+    pub fn record_head(&mut self, bytes: &[u8]) {
         self.unread.drain(..self.unread.len().min(bytes.len()));
         let room = HEAD_MAX - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -106,7 +106,7 @@ impl Transcript {
 
     /// Records a frame. Of frame bodies, only the beginning of the first sent one is kept, and only its first piece: a
     /// response's body is kept separately.
-    pub fn frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
+    pub fn record_frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
         let before = self.last_frames.back_mut().or(self.first_frames.last_mut());
         if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, before)
             && (*side, data.stream) == (is_sent, more.stream)
@@ -149,13 +149,13 @@ impl Transcript {
     }
 
     /// Records a part of the trailers.
-    pub fn trailers(&mut self, bytes: &[u8]) {
+    pub fn record_trailers(&mut self, bytes: &[u8]) {
         let room = HEAD_MAX - self.trailers.len();
         self.trailers.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
     /// Records a part of the body.
-    pub fn data(&mut self, bytes: &[u8]) {
+    pub fn record_data(&mut self, bytes: &[u8]) {
         self.unread.clear();
         let room = BODY_MAX - self.body.len();
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -178,17 +178,17 @@ mod tests {
     fn middle_frames_are_only_counted() {
         let mut transcript = Transcript::default();
         for _ in 0..1000 {
-            transcript.frame(false, ReadableFrame::Lines(b"PING\r\n".to_vec()));
-            transcript.frame(true, data(1, b""));
-            transcript.frame(true, data(1, b""));
+            transcript.record_frame(false, ReadableFrame::Lines(b"PING\r\n".to_vec()));
+            transcript.record_frame(true, data(1, b""));
+            transcript.record_frame(true, data(1, b""));
         }
-        transcript.frame(false, ReadableFrame::Lines(b"GOAWAY\r\n".to_vec()));
+        transcript.record_frame(false, ReadableFrame::Lines(b"GOAWAY\r\n".to_vec()));
         // Each of the runs of DATA between them is two frames.
         assert_eq!((transcript.first_frames.len(), transcript.last_frames.len()), (80, 20));
         assert_eq!(transcript.frames_left_out, 3001 - (80 + 40) - (20 + 9) - 1);
         assert_eq!(transcript.last_frames.back(), Some(&(false, ReadableFrame::Lines(b"GOAWAY\r\n".to_vec()))));
         let mut transcript = Transcript::default();
-        transcript.frame(false, ReadableFrame::Lines(vec![b'a'; 20_000]));
+        transcript.record_frame(false, ReadableFrame::Lines(vec![b'a'; 20_000]));
         assert_eq!(
             transcript.first_frames,
             [(false, ReadableFrame::Lines([&[b'a'; FRAME_MAX], "…\r\n".as_bytes()].concat()))]
@@ -196,32 +196,32 @@ mod tests {
     }
 
     #[test]
-    fn another_connection_is_said_or_begins_anew() {
+    fn new_connections_mark_or_clear_frames() {
         let mut transcript = Transcript::default();
-        transcript.connect(true);
+        transcript.begin_connection(true);
         assert!(transcript.first_frames.is_empty());
-        transcript.send(b"frames", true, Nanos(1));
-        transcript.frame(true, data(1, b""));
-        transcript.connect(true);
+        transcript.record_sent(b"frames", true, Nanos(1));
+        transcript.record_frame(true, data(1, b""));
+        transcript.begin_connection(true);
         assert_eq!(transcript.first_frames.len(), 2);
-        transcript.connect(false);
+        transcript.begin_connection(false);
         assert!(transcript.first_frames.is_empty() && transcript.sent.is_empty() && !transcript.has_request);
-        transcript.send(b"GET", true, Nanos(2));
-        transcript.connect(false);
+        transcript.record_sent(b"GET", true, Nanos(2));
+        transcript.begin_connection(false);
         assert_eq!(transcript.sent, b"GET");
     }
 
     #[test]
     fn consecutive_data_frames_are_merged() {
         let mut transcript = Transcript::default();
-        transcript.frame(true, data(1, &[b'a'; 1000]));
-        transcript.frame(true, data(1, &[b'b'; 1000]));
-        transcript.frame(true, data(1, &[b'b'; 1000]));
-        transcript.frame(true, data(3, b"c"));
-        transcript.frame(true, data(3, b"c"));
-        transcript.frame(false, data(3, b"d"));
-        transcript.frame(false, data(3, b"d"));
-        transcript.frame(true, data(1, &[b'b'; 1000]));
+        transcript.record_frame(true, data(1, &[b'a'; 1000]));
+        transcript.record_frame(true, data(1, &[b'b'; 1000]));
+        transcript.record_frame(true, data(1, &[b'b'; 1000]));
+        transcript.record_frame(true, data(3, b"c"));
+        transcript.record_frame(true, data(3, b"c"));
+        transcript.record_frame(false, data(3, b"d"));
+        transcript.record_frame(false, data(3, b"d"));
+        transcript.record_frame(true, data(1, &[b'b'; 1000]));
         let kept = transcript.first_frames.iter().map(|(is_sent, frame)| match frame {
             ReadableFrame::Data(data) => (*is_sent, data.stream, data.frames, data.bytes, data.body.len()),
             ReadableFrame::Lines(_) => panic!("{frame:?}"),

@@ -19,8 +19,8 @@ pub struct Wrk2<C: Count> {
 impl<C: Count> Wrk2<C> {
     /// Records a response, with the nanoseconds since its request was due and since it was sent.
     pub fn record(&mut self, scheduled_ns: u64, service_ns: u64) {
-        self.recorded.record(microseconds(scheduled_ns));
-        self.uncorrected.record(microseconds(service_ns));
+        self.recorded.record(rounded_microseconds(scheduled_ns));
+        self.uncorrected.record(rounded_microseconds(service_ns));
     }
 
     /// Forgets everything and keeps the memory.
@@ -31,7 +31,7 @@ impl<C: Count> Wrk2<C> {
 }
 
 /// Rounds to the nearest microsecond: on average, the difference of two clock readings in whole microseconds.
-fn microseconds(ns: u64) -> u64 {
+fn rounded_microseconds(ns: u64) -> u64 {
     (ns + 500) / 1_000
 }
 

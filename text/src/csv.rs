@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_a_formula_or_ends_its_cell() {
+    fn cells_contain_no_formulas_or_separators() {
         for (text, expected) in [
             ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
             ("=1+1,2", "\"'=1+1,2\""),

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_printable_ascii_stays_as_it_is() {
+    fn only_printable_ascii_is_unescaped() {
         let table: [(&[u8], &str); 6] = [
             (b"GET / HTTP/1.1 ~", "GET / HTTP/1.1 ~"),
             (b"\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_spelled_out() {
+    fn terminal_controls_are_escaped() {
         assert_eq!(printable("測 \x1b[31m\n\u{202e}|\\"), r"測 \u{1b}[31m\u{a}\u{202e}|\");
     }
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_tabs_stay_where_lines_are_shown() {
+    fn lines_and_tabs_may_be_kept() {
         assert_eq!(
             printable_lines("a\n\tb\u{1b}[31m\u{9b}\r\u{202e}ü"),
             r"a

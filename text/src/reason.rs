@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_is_left_out() {
+    fn error_numbers_are_removed() {
         assert_eq!(reason(&io::Error::from_raw_os_error(28)), "No space left on device");
         assert_eq!(reason(&io::Error::other("no number here")), "no number here");
     }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_that_wrk_cannot_have_are_exact() {
+    fn durations_unknown_to_wrk_are_exact() {
         let table = [(500_000_000, "500ms"), (1_500_000_000, "1.5s"), (90_500_000_000, "90.5s"), (1_100_000, "1.1ms")];
         for (ns, text) in table {
             assert_eq!(duration(Duration::from_nanos(ns)), text, "{ns}");
@@ -243,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_rates_have_the_digits_that_matter() {
+    fn shares_and_rates_have_significant_digits() {
         assert_eq!([0.003_1, 0.031, 0.31, -0.031].map(percentage), ["0.31 %", "3.1 %", "31 %", "-3.1 %"]);
         assert_eq!([12.5, 999.99, 84_341.4].map(per_second), ["12.50", "999.99", "84,341"]);
     }
 
     #[test]
-    fn counts_are_read_in_groups_of_three() {
+    fn thousands_are_separated() {
         let table =
             [(0, "0"), (999, "999"), (1_000, "1,000"), (120_000, "120,000"), (u64::MAX, "18,446,744,073,709,551,615")];
         for (count, text) in table {

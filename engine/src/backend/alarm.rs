@@ -44,7 +44,7 @@ impl Alarm {
     }
 
     /// Sleeps until a moment; `next` is the probable moment after it. A signal may end the sleep early.
-    pub fn sleep(&mut self, until: Nanos, next: Nanos) -> Result<(), Errno> {
+    pub fn sleep_until(&mut self, until: Nanos, next: Nanos) -> Result<(), Errno> {
         for at in [until, next] {
             if self.timers.iter().all(|timer| timer.at != at)
                 && let Some(timer) = self.timers.iter_mut().find(|timer| timer.at != until && timer.at != next)
@@ -80,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alarm_is_never_early_and_may_be_asked_for_any_moment() {
+    fn alarms_are_never_early() {
         let clock = Clock::start();
         let mut alarm = Alarm::new(clock).unwrap();
         let began = clock.now();
         // The announced moment, a different one, one twice, and one in the past.
         for (ms, next_ms) in [(2, 4), (4, 6), (7, 9), (7, 9), (9, 11), (5, 7), (11, 13)] {
             let until = began + ms * 1_000_000;
-            alarm.sleep(until, began + next_ms * 1_000_000).unwrap();
+            alarm.sleep_until(until, began + next_ms * 1_000_000).unwrap();
             let now = clock.now();
             assert!(now >= until, "{ms} ms: early");
         }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::Clock;
 use super::alarm::Alarm;
 use super::clock::wall_ns;
-use super::socket::set_option;
+use super::socket::set_socket_option;
 
 /// Bytes that the kernel writes before those of an armed receive: a header and the control message.
 pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
@@ -87,18 +87,18 @@ impl Arrivals {
     }
 
     /// The message header of armed receives, for the kernel.
-    pub fn form(&self) -> *const libc::msghdr {
+    pub fn message_header(&self) -> *const libc::msghdr {
         &raw const *self.form
     }
 
     /// Sleeps until a moment and gathers arrivals. Does nothing unless the last receive was timestamped, nothing else
     /// has arrived, and no peer waits for its data to be read. Returns true if it slept.
-    pub fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
+    pub fn sleep_and_gather(&mut self, until: Nanos, next: Nanos) -> bool {
         if !self.has_all || !self.are_known || self.piles_up {
             return false;
         }
         let Some(alarm) = &mut self.alarm else { return false };
-        self.gathers = alarm.sleep(until, next).is_ok();
+        self.gathers = alarm.sleep_until(until, next).is_ok();
         self.gathers
     }
 
@@ -109,7 +109,7 @@ impl Arrivals {
 
     /// Compares the clocks after a wait. `had_all`: everything noticed by the previous wait has been reported;
     /// `has_all`: nothing else has arrived. Returns the time.
-    pub fn reaped(&mut self, had_all: bool, has_all: bool) -> Nanos {
+    pub fn compare_clocks(&mut self, had_all: bool, has_all: bool) -> Nanos {
         if had_all && self.has_all {
             self.reported_until = self.reaped_at;
         }
@@ -132,12 +132,12 @@ impl Arrivals {
     }
 
     /// Records an arrival without a free buffer. The next wait, which must not gather, is followed by its report.
-    pub fn missed(&mut self) {
+    pub fn record_missing_buffer(&mut self) {
         (self.has_all, self.are_known) = (false, false);
     }
 
     /// Receives bytes and the timestamp of the last byte.
-    pub fn receive(&mut self, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
+    pub fn receive_timestamped(&mut self, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
         let mut control = Control([0; CONTROL_BYTES]);
         let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let (msg_iov, msg_control) = (&raw mut bytes, control.0.as_mut_ptr().cast());
@@ -152,12 +152,12 @@ impl Arrivals {
     }
 
     /// Takes the preface written by an armed receive.
-    pub fn received(&mut self, preface: &[u8]) {
+    pub fn take_preface(&mut self, preface: &[u8]) {
         self.timestamp_ns = timestamp_in_preface_ns(preface);
     }
 
     /// Arrival time of the last `n` received bytes, which were noticed at `noticed`.
-    pub fn at(&mut self, noticed: Nanos, n: usize) -> Nanos {
+    pub fn arrival_time(&mut self, noticed: Nanos, n: usize) -> Nanos {
         self.piles_up |= n >= PILE_BYTES;
         let timestamp_ns = self.timestamp_ns.take().filter(|_| self.is_steady);
         self.are_known = timestamp_ns.is_some();
@@ -171,9 +171,9 @@ impl Arrivals {
 }
 
 /// Switches kernel receive timestamps on for a socket.
-pub fn timestamp(fd: &OwnedFd) {
+pub fn enable_timestamps(fd: &OwnedFd) {
     // If this fails, nothing has a timestamp.
-    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
+    set_socket_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
 /// The timestamp in a preface, in nanoseconds of the wall clock; `None`: there is none.
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_is_read_where_there_is_one() {
+    fn timestamps_are_read_from_control_messages() {
         let whole = preface(CONTROL_BYTES as u32, KIND);
         assert_eq!(whole.len(), PREFACE_BYTES);
         assert_eq!(timestamp_in_preface_ns(&whole), Some(7_000_000_005));
@@ -228,17 +228,17 @@ mod tests {
     /// Two waits after which everything had been reported.
     fn waited() -> (Arrivals, Nanos, Nanos) {
         let mut arrivals = Arrivals::new(Clock::start());
-        let first = arrivals.reaped(true, true);
+        let first = arrivals.compare_clocks(true, true);
         thread::sleep(Duration::from_millis(2));
-        let second = arrivals.reaped(true, true);
+        let second = arrivals.compare_clocks(true, true);
         (arrivals, first, second)
     }
 
     /// Reaps the next arrivals; true if they are gathered.
     fn gathers(arrivals: &mut Arrivals) -> bool {
         let now = arrivals.clock.now();
-        let gathers = arrivals.gather(now, now + 1);
-        arrivals.reaped(true, true);
+        let gathers = arrivals.sleep_and_gather(now, now + 1);
+        arrivals.compare_clocks(true, true);
         gathers
     }
 
@@ -246,7 +246,7 @@ mod tests {
     fn at(arrivals: &mut Arrivals, before_ns: i64, n: usize) -> Nanos {
         let reaped_at = arrivals.reaped_at;
         arrivals.timestamp_ns = Some((reaped_at.0 as i64 + arrivals.ahead_ns - before_ns) as u64);
-        arrivals.at(reaped_at, n)
+        arrivals.arrival_time(reaped_at, n)
     }
 
     #[test]
@@ -256,38 +256,38 @@ mod tests {
         assert_eq!(at(&mut arrivals, -1, 100), second, "they are noticed by then");
         assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first, "they could not be read before");
         assert!(gathers(&mut arrivals));
-        assert_eq!(arrivals.at(Nanos::MAX, 100), Nanos::MAX, "it has no timestamp");
+        assert_eq!(arrivals.arrival_time(Nanos::MAX, 100), Nanos::MAX, "it has no timestamp");
         assert_eq!(arrivals.take_untimestamped(), 1);
         assert!(!gathers(&mut arrivals));
     }
 
     #[test]
-    fn no_timestamp_of_a_wait_is_believed_in_which_the_wall_clock_was_set() {
+    fn timestamps_are_rejected_after_wall_clock_changes() {
         for step_ns in [-1_000_000, 1_000_000] {
             let (mut arrivals, _, _) = waited();
             arrivals.ahead_ns += step_ns;
-            arrivals.reaped(true, true);
+            arrivals.compare_clocks(true, true);
             assert_eq!(at(&mut arrivals, 100, 100), arrivals.reaped_at);
             assert_eq!(arrivals.take_untimestamped(), 0, "nothing was gathered");
             assert!(!gathers(&mut arrivals));
-            arrivals.reaped(true, true);
+            arrivals.compare_clocks(true, true);
             assert_eq!(at(&mut arrivals, 0, 100), arrivals.reaped_at);
             assert!(gathers(&mut arrivals), "after that they are gathered again");
         }
     }
 
     #[test]
-    fn bytes_that_found_no_buffer_keep_their_time_of_arrival() {
+    fn bytes_without_buffers_keep_their_arrival_time() {
         let (mut arrivals, first, second) = waited();
         at(&mut arrivals, 0, 100);
-        arrivals.missed();
-        assert!(!arrivals.gather(second, second + 1), "it must not wait for the end of another slice");
-        arrivals.reaped(true, true);
+        arrivals.record_missing_buffer();
+        assert!(!arrivals.sleep_and_gather(second, second + 1), "it must not wait for the end of another slice");
+        arrivals.compare_clocks(true, true);
         assert_eq!(at(&mut arrivals, 1_000_000_000, 100), first);
     }
 
     #[test]
-    fn where_bytes_pile_up_nothing_is_to_be_gathered_any_more() {
+    fn piled_up_bytes_end_gathering() {
         let (mut arrivals, _, _) = waited();
         at(&mut arrivals, 0, PILE_BYTES);
         at(&mut arrivals, 0, 100);

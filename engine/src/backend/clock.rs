@@ -31,18 +31,18 @@ impl Clock {
     }
 
     /// The nanoseconds from the origin to a reading of the monotonic clock; zero for an earlier one.
-    pub fn of(&self, monotonic_ns: u64) -> Nanos {
+    pub fn from_monotonic_ns(&self, monotonic_ns: u64) -> Nanos {
         Nanos(monotonic_ns.saturating_sub(self.origin_ns))
     }
 
     /// The nanoseconds from the origin to a moment; zero for an earlier one.
-    pub fn at(&self, moment: Instant) -> Nanos {
+    pub fn from_instant(&self, moment: Instant) -> Nanos {
         Nanos(moment.saturating_duration_since(self.origin).as_nanos() as u64)
     }
 }
 
 /// Makes the kernel wake this thread as precisely as it can; by default it groups timers within 50 µs.
-pub fn precise_timers() {
+pub fn request_precise_timers() {
     // SAFETY: the call changes this thread's timer slack and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
@@ -131,18 +131,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn now_is_what_its_moment_is() {
+    fn clock_and_instant_share_one_origin() {
         let clock = Clock::start();
         let (before, moment, after) = (clock.now(), Instant::now(), clock.now());
         // The two forms of the origin are one clock reading apart. In the best of four tries nothing lengthens it.
         let tolerance_ns = 100_000;
-        let at = clock.at(moment);
+        let at = clock.from_instant(moment);
         assert!(before.0 <= at.0 + tolerance_ns && at.0 <= after.0 + tolerance_ns, "{before:?} {at:?} {after:?}");
-        assert_eq!(clock.at(moment - Duration::from_secs(1)), Nanos(0));
+        assert_eq!(clock.from_instant(moment - Duration::from_secs(1)), Nanos(0));
     }
 
     #[test]
-    fn a_thread_that_loses_its_processor_between_two_clocks_sees_no_step() {
+    fn preemption_between_clock_readings_is_no_step() {
         const OFFSET_NS: u64 = 1_700_000_000_000_000_000;
         // The three readings of the one undisturbed try are 50 ns apart.
         for lucky in 0..4 {

@@ -14,7 +14,7 @@ use onrush_plan::{ConnectOptions, SocketOptions};
 use onrush_stats::BufferSizes;
 
 use super::ports::{Advice, Chooser, PairId};
-use super::socket::{come_from, family, is_quiet, open, read_sizes, tell};
+use super::socket::{apply_options, bind_to_source, family, is_quiet, open, read_sizes};
 use super::{What, arrival};
 
 /// Makes sockets with the plan's source addresses and options, and connects them.
@@ -93,7 +93,7 @@ impl Dialer {
 
     /// Initial sizes of the sockets' buffers, if the plan sets or reads them. If the kernel may grow the buffers, the
     /// current sizes of open sockets count as well.
-    pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> BufferSizes {
+    pub fn buffer_sizes<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> BufferSizes {
         let mut buffers = self.buffers;
         if self.options.reads_sizes {
             // A socket that reports no size adds nothing.
@@ -118,24 +118,24 @@ impl Dialer {
     }
 
     /// A socket for a connection to this address.
-    pub fn create(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
+    pub fn create_socket(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
         if self.unix.is_some() {
             let fd = open(AddressFamily::UNIX)?;
-            tell(&fd, &self.options, &mut self.buffers)?;
+            apply_options(&fd, &self.options, &mut self.buffers)?;
             return Ok(Dial { fd, pair: None });
         }
         let fd = open(family(address.ip()))?;
-        tell(&fd, &self.options, &mut self.buffers)?;
+        apply_options(&fd, &self.options, &mut self.buffers)?;
         if self.timestamps {
-            arrival::timestamp(&fd);
+            arrival::enable_timestamps(&fd);
         }
         let source = self.sources.map(|sources| sources.of_connection(self.next));
         if let Some(source) = source {
-            come_from(&fd, source)?;
+            bind_to_source(&fd, source)?;
             self.next = self.next.wrapping_add(1);
         }
         let pair = self.ports.as_mut().map(|ports| {
-            let pair = ports.pair(source, address);
+            let pair = ports.pair_id(source, address);
             ports.assign_next(&fd, pair);
             pair
         });
@@ -145,27 +145,27 @@ impl Dialer {
     /// Takes over another dialer's connection. Returns true if the connection is still open and nothing has arrived.
     pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
         if self.timestamps {
-            arrival::timestamp(fd);
+            arrival::enable_timestamps(fd);
         }
         is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
     }
 
     /// Opens a connection. `Ok`: the connect is in progress or complete; the first readiness event shows which.
     pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
-        let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
-        self.start(&fd, pair, address)?;
+        let Dial { fd, pair } = self.create_socket(address).map_err(DialError::Failed)?;
+        self.start_connect(&fd, pair, address)?;
         Ok(fd)
     }
 
     /// Starts to connect a socket. If we choose its local port, starts with the next free one.
-    pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
+    pub fn start_connect(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
         let destination = self.destination(address);
         loop {
             let started = match connect(fd, &destination) {
                 Err(Errno::INPROGRESS) => Ok(()),
                 outcome => outcome,
             };
-            if !self.steps_on(fd, pair, started)? {
+            if !self.try_next_port(fd, pair, started)? {
                 return Ok(());
             }
         }
@@ -173,7 +173,7 @@ impl Dialer {
 
     /// Checks the outcome of a connect. `Ok(true)`: the local port is taken, and the socket has been given the next one
     /// to try. `Ok(false)`: the attempt has not failed.
-    pub fn steps_on(
+    pub fn try_next_port(
         &mut self,
         fd: &OwnedFd,
         pair: Option<PairId>,
@@ -182,10 +182,10 @@ impl Dialer {
         let done = outcome.map(|()| false).map_err(DialError::Failed);
         let (Some(ports), Some(pair)) = (&mut self.ports, pair) else { return done };
         if !matches!(outcome, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
-            ports.was_free(pair);
+            ports.record_free_port(pair);
             return done;
         }
-        match ports.was_taken(pair) {
+        match ports.record_taken_port(pair) {
             Advice::StepOn => ports.assign_next(fd, pair),
             Advice::Later => return Err(DialError::Postponed),
             Advice::Exhausted => return Err(DialError::Failed(Errno::ADDRNOTAVAIL)),

@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 use super::arrival::Arrivals;
 use super::dialer::DialError;
 use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_rest, send_some};
-use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, make_room, socket};
+use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, grow_to_include, socket};
 
 /// Largest number of events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -46,7 +46,7 @@ pub struct Epoll {
     immediate: VecDeque<(u32, Completion)>,
     buffer: Box<[u8]>,
     received: usize,
-    /// Bytes that the kernel took since [`Backend::taken`] was last called.
+    /// Bytes that the kernel took since [`Backend::take_sent_count`] was last called.
     taken: u64,
     /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
@@ -122,7 +122,7 @@ impl Epoll {
     }
 
     /// Performs the next operation of a ready connection. `None`: nothing is left to do.
-    fn turn(&mut self, ready: &mut Ready) -> Option<What> {
+    fn handle_ready(&mut self, ready: &mut Ready) -> Option<What> {
         let socket = &mut self.sockets[ready.conn.index()];
         if socket.generation != ready.generation {
             return None;
@@ -178,7 +178,7 @@ impl Epoll {
         let outcome = loop {
             let place = &mut self.buffer[..room];
             let received = match &mut self.arrivals {
-                Some(arrivals) => arrivals.receive(fd, place),
+                Some(arrivals) => arrivals.receive_timestamped(fd, place),
                 None => recv(fd, place, RecvFlags::empty()).map(|(_, n)| n),
             };
             match received {
@@ -231,15 +231,15 @@ impl Backend for Epoll {
     }
 
     fn time_at(&mut self, moment: Instant) -> Nanos {
-        self.clock.at(moment)
+        self.clock.from_instant(moment)
     }
 
     fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
-        self.clock.of(monotonic_ns)
+        self.clock.from_monotonic_ns(monotonic_ns)
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        make_room(&mut self.sockets, conn);
+        grow_to_include(&mut self.sockets, conn);
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.fd.is_none(), "a connection in use cannot be connected");
         socket.generation = socket.generation.wrapping_add(1);
@@ -262,7 +262,7 @@ impl Backend for Epoll {
     }
 
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
-        make_room(&mut self.sockets, conn);
+        grow_to_include(&mut self.sockets, conn);
         let socket = &mut self.sockets[conn.index()];
         let generation = socket.generation.wrapping_add(1);
         if !self.dialer.adopt(&fd) || watch(&self.poll, &fd, conn, generation).is_err() {
@@ -311,8 +311,8 @@ impl Backend for Epoll {
         Some((socket.generation, socket.fd.as_ref().and_then(socket::tcp_info)?))
     }
 
-    fn buffers(&self) -> BufferSizes {
-        self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
+    fn buffer_sizes(&self) -> BufferSizes {
+        self.dialer.buffer_sizes(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]) {
@@ -323,7 +323,7 @@ impl Backend for Epoll {
         }
     }
 
-    fn drain(&mut self, conn: ConnId) {
+    fn drain_input(&mut self, conn: ConnId) {
         self.sockets[conn.index()].fd.iter().for_each(socket::drain);
     }
 
@@ -342,11 +342,11 @@ impl Backend for Epoll {
         conns.iter().filter_map(release).collect()
     }
 
-    fn taken(&mut self) -> u64 {
+    fn take_sent_count(&mut self) -> u64 {
         std::mem::take(&mut self.taken)
     }
 
-    fn untimestamped(&mut self) -> u64 {
+    fn take_untimestamped(&mut self) -> u64 {
         self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
     }
 
@@ -371,7 +371,7 @@ impl Backend for Epoll {
             });
         }
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.reaped(had_all, self.events.len() < EVENTS_MAX);
+            arrivals.compare_clocks(had_all, self.events.len() < EVENTS_MAX);
         }
         self.round = self.ready.len();
         self.round > 0 || !self.immediate.is_empty()
@@ -379,10 +379,10 @@ impl Backend for Epoll {
 
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
         let may_gather = self.ready.is_empty() && self.immediate.is_empty() && self.urgent == 0;
-        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(until, next))
+        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.sleep_and_gather(until, next))
     }
 
-    fn next(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         while let Some((generation, completion)) = self.immediate.pop_front() {
             if self.sockets[completion.conn.index()].generation == generation {
                 return Some(completion);
@@ -390,7 +390,7 @@ impl Backend for Epoll {
         }
         while self.round > 0 {
             let mut ready = self.ready.pop_front()?;
-            let what = self.turn(&mut ready);
+            let what = self.handle_ready(&mut ready);
             let more = what.is_some() && (ready.readable || ready.writable);
             if more && ready.receives < RECEIVES_IN_A_ROW {
                 self.ready.push_front(ready);
@@ -403,7 +403,7 @@ impl Backend for Epoll {
             if let Some(what) = what {
                 let now = self.clock.now();
                 let at = match (&mut self.arrivals, what) {
-                    (Some(arrivals), What::Received(Ok(n @ 1..))) => arrivals.at(now, n),
+                    (Some(arrivals), What::Received(Ok(n @ 1..))) => arrivals.arrival_time(now, n),
                     _ => now,
                 };
                 return Some(Completion { conn: ready.conn, at, what });
@@ -412,7 +412,7 @@ impl Backend for Epoll {
         None
     }
 
-    fn received(&mut self) -> &mut [u8] {
+    fn received_bytes(&mut self) -> &mut [u8] {
         &mut self.buffer[..self.received]
     }
 }

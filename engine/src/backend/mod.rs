@@ -11,7 +11,7 @@
 //! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful
 //!   connect, everything that arrives is reported, without further calls, until the end of the stream or an error.
 //! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
-//! * [`Backend::wait`] starts the queued operations and blocks until an event or a deadline; [`Backend::next`] then
+//! * [`Backend::wait`] starts the queued operations and blocks until an event or a deadline; [`Backend::next_completion`] then
 //!   returns the completions one by one. Received bytes are lent until the next call.
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
 //!   one [`Backend::gather`], a later one may have an earlier time.
@@ -32,8 +32,8 @@ pub mod uring;
 mod tests;
 
 pub use clock::{
-    Clock, coarse_ns, monotonic_ns, precise_timers, process_cpu_ns, suspended_ns, thread_cpu_ns, thread_system_ns,
-    wall_offset_ns,
+    Clock, coarse_ns, monotonic_ns, process_cpu_ns, request_precise_timers, suspended_ns, thread_cpu_ns,
+    thread_system_ns, wall_offset_ns,
 };
 pub use dialer::Dialer;
 pub use epoll::Epoll;
@@ -63,7 +63,7 @@ impl ConnId {
 }
 
 /// Grows the list to include a connection. Most runs never use all connections they may.
-fn make_room<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
+fn grow_to_include<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
     if sockets.len() <= conn.index() {
         sockets.resize_with(conn.index() + 1, T::default);
     }
@@ -90,7 +90,7 @@ pub enum What {
     Postponed,
     /// The kernel accepted more bytes of an unfinished [`Backend::send`], or the send failed.
     Sent(Result<usize, Errno>),
-    /// Bytes arrived, see [`Backend::received`]. Zero: the peer will send no more.
+    /// Bytes arrived, see [`Backend::received_bytes`]. Zero: the peer will send no more.
     Received(Result<usize, Errno>),
     /// Bytes arrived and were discarded, as [`Backend::discard`] allowed.
     Discarded(usize),
@@ -138,19 +138,19 @@ pub trait Backend {
 
     /// Announces that the next `n` received bytes of a connection belong to a large body that must be received. The
     /// backend may receive them in larger pieces.
-    fn expect(&mut self, conn: ConnId, n: u64) {
+    fn expect_large_body(&mut self, conn: ConnId, n: u64) {
         let _ = (conn, n);
     }
 
     /// Announces that a connection receives large bodies with other data in between. The backend may receive in larger
     /// pieces from now on.
-    fn widen(&mut self, conn: ConnId) {
+    fn receive_in_large_pieces(&mut self, conn: ConnId) {
         let _ = conn;
     }
 
     /// Like [`Backend::wait`], but may wait up to `linger_ns` for `several` completions, so that one wake-up handles
     /// all of them. Returns the part of that time it could wait, in nanoseconds.
-    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
+    fn wait_for_several(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let _ = (several, linger_ns);
         self.wait(until);
         0
@@ -161,7 +161,7 @@ pub trait Backend {
 
     /// Ends our side of a connection that is about to be closed and discards unread bytes. Otherwise closing would
     /// reset the connection, and the peer might never read our last bytes.
-    fn drain(&mut self, conn: ConnId) {
+    fn drain_input(&mut self, conn: ConnId) {
         let _ = conn;
     }
 
@@ -171,9 +171,9 @@ pub trait Backend {
     /// Number of bytes taken by the kernel since the last call, including closed connections. Excludes bytes that
     /// [`Backend::send`] accepted but the kernel never saw. Bytes of a send cut off by [`Backend::close`] may be
     /// counted later.
-    fn taken(&mut self) -> u64;
+    fn take_sent_count(&mut self) -> u64;
 
-    /// Ends every send in flight, so that [`Backend::taken`] is final. After the run, queued bytes are never handed
+    /// Ends every send in flight, so that [`Backend::take_sent_count`] is final. After the run, queued bytes are never handed
     /// over, and nothing more is reported.
     fn stop(&mut self) {}
 
@@ -192,13 +192,13 @@ pub trait Backend {
     }
 
     /// Buffer sizes that the kernel gave all connections so far, if the plan sets them.
-    fn buffers(&self) -> BufferSizes {
+    fn buffer_sizes(&self) -> BufferSizes {
         BufferSizes::default()
     }
 
     /// Number of receives gathered without a trustworthy timestamp since the last call. They have the time at which
     /// they were noticed.
-    fn untimestamped(&mut self) -> u64 {
+    fn take_untimestamped(&mut self) -> u64 {
         0
     }
 
@@ -218,10 +218,10 @@ pub trait Backend {
     }
 
     /// The next completion.
-    fn next(&mut self) -> Option<Completion>;
+    fn next_completion(&mut self) -> Option<Completion>;
 
-    /// The bytes of the last [`What::Received`] that [`Backend::next`] returned. The caller may change them in place.
-    fn received(&mut self) -> &mut [u8];
+    /// The bytes of the last [`What::Received`] that [`Backend::next_completion`] returned. The caller may change them in place.
+    fn received_bytes(&mut self) -> &mut [u8];
 }
 
 /// The name of the backend that `--io auto` uses on this machine.

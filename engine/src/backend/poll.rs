@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_ends_on_time_with_and_without_a_timer() {
+    fn waits_end_on_time_with_either_timeout() {
         let with_timer = Poll::with_timer(epoll::create(epoll::CreateFlags::CLOEXEC).unwrap()).unwrap();
         for poll in [Poll::new().unwrap(), with_timer] {
             let bell = eventfd(0, EventfdFlags::CLOEXEC).unwrap();

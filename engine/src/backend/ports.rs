@@ -17,7 +17,7 @@ use std::sync::Arc;
 use rustix::net::{AddressFamily, SocketType, ipproto, socket};
 use thiserror::Error;
 
-use super::socket::set_option;
+use super::socket::set_socket_option;
 
 /// `IP_LOCAL_PORT_RANGE` of `linux/in.h`; with `SOL_IP` for IPv6 sockets as well. The lower half of the value holds the
 /// lowest port, the upper half the highest.
@@ -50,10 +50,10 @@ impl PortRing {
     /// # Errors
     ///
     /// If the kernel must choose ports.
-    pub fn of_this_machine() -> Result<Self, Unchosen> {
-        let usable = usable().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
+    pub fn from_system_settings() -> Result<Self, Unchosen> {
+        let usable = usable_ports().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
         let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP));
-        let is_possible = fd.is_ok_and(|fd| assign(&fd, usable[0]));
+        let is_possible = fd.is_ok_and(|fd| restrict_to_port(&fd, usable[0]));
         // Independent of the run's seed: two processes with the same seed would collide at every port.
         let begin = RandomState::new().hash_one(()) as usize % usable.len();
         if is_possible { Ok(Self { usable: usable.into(), begin }) } else { Err(Unchosen::Kernel) }
@@ -61,7 +61,7 @@ impl PortRing {
 }
 
 /// The ports that the kernel would choose from, in order. `None`: the range is unknown.
-pub fn usable() -> Option<Vec<u16>> {
+pub fn usable_ports() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     // Kernels before 2.6.35 reserve none.
     let reserved = fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();
@@ -84,9 +84,9 @@ fn parse(range: &str, reserved: &str) -> Option<Vec<u16>> {
 }
 
 /// Restricts a socket to this port. Returns true if the kernel supports it.
-fn assign(fd: &OwnedFd, port: u16) -> bool {
+fn restrict_to_port(fd: &OwnedFd, port: u16) -> bool {
     let range = u32::from(port) << 16 | u32::from(port);
-    set_option(fd, libc::SOL_IP, IP_LOCAL_PORT_RANGE, range as libc::c_int)
+    set_socket_option(fd, libc::SOL_IP, IP_LOCAL_PORT_RANGE, range as libc::c_int)
 }
 
 /// One worker's position in the ring.
@@ -138,7 +138,7 @@ impl Chooser {
     }
 
     /// The ID of an address pair. Without a source address, the kernel chooses it.
-    pub fn pair(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
+    pub fn pair_id(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
         *self.numbers.entry((source, target)).or_insert_with(|| {
             self.pairs.push(Pair { target, next: self.ports.begin, taken: 0 });
             PairId(self.pairs.len() as u32 - 1)
@@ -154,7 +154,7 @@ impl Chooser {
     pub fn assign_next(&mut self, fd: &OwnedFd, pair: PairId) {
         let port = self.next(pair);
         // The option worked when the run began.
-        assign(fd, port);
+        restrict_to_port(fd, port);
     }
 
     fn next(&mut self, pair: PairId) -> u16 {
@@ -171,12 +171,12 @@ impl Chooser {
     }
 
     /// Records that the last port given to the pair was free.
-    pub fn was_free(&mut self, pair: PairId) {
+    pub fn record_free_port(&mut self, pair: PairId) {
         self.pairs[pair.0 as usize].taken = 0;
     }
 
     /// Records that the last port given to the pair was taken. Returns what to do next.
-    pub fn was_taken(&mut self, pair: PairId) -> Advice {
+    pub fn record_taken_port(&mut self, pair: PairId) -> Advice {
         let count = self.ports.usable.len();
         let Pair { taken, .. } = &mut self.pairs[pair.0 as usize];
         *taken += 1;
@@ -199,7 +199,7 @@ pub(super) mod tests {
 
     /// A chooser limited to these ports, if the kernel allows choosing.
     pub fn only(ports: &[u16]) -> Option<Chooser> {
-        let possible = PortRing::of_this_machine().is_ok();
+        let possible = PortRing::from_system_settings().is_ok();
         possible.then(|| Chooser::new(&PortRing { usable: ports.into(), begin: 0 }, 0.0))
     }
 
@@ -212,7 +212,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn reserved_ports_are_left_out() {
+    fn reserved_ports_are_skipped() {
         assert_eq!(parse("32768\t60999\n", "\n").map(|ports| ports.len()), Some(28_232));
         assert_eq!(parse("10 20", "8,11,13-18,20-30\n"), Some(vec![10, 12, 19]));
         assert_eq!(parse("65535 65535", ""), Some(vec![65_535]));
@@ -220,10 +220,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn workers_begin_apart_and_each_goes_round_all() {
+    fn workers_start_apart_and_visit_every_port() {
         let workers = [0.0, 0.5].map(|share| Chooser::new(&ring(70), share));
         let ways = workers.map(|mut worker| {
-            let pair = worker.pair(None, target("10.0.0.1:8080"));
+            let pair = worker.pair_id(None, target("10.0.0.1:8080"));
             (0..100).map(|_| worker.next(pair)).collect::<Vec<_>>()
         });
         assert_eq!((ways[0][0], ways[0][29], ways[0][30]), (71, 100, 1));
@@ -237,29 +237,30 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn other_addresses_have_the_same_ports_again() {
+    fn address_pairs_have_independent_ports() {
         let mut worker = Chooser::new(&ring(0), 0.0);
         let targets =
             [(None, "10.0.0.1:80"), (None, "10.0.0.2:80"), (Some("10.0.0.9".parse().unwrap()), "10.0.0.1:80")];
         for (source, text) in targets {
-            let pair = worker.pair(source, target(text));
-            assert_eq!(worker.pair(source, target(text)), pair);
+            let pair = worker.pair_id(source, target(text));
+            assert_eq!(worker.pair_id(source, target(text)), pair);
             assert_eq!([worker.next(pair), worker.next(pair)], [1, 2]);
         }
     }
 
     #[test]
-    fn the_targets_own_port_is_left_out() {
+    fn targets_own_port_is_skipped() {
         let mut worker = Chooser::new(&ring(78), 0.0);
-        let pair = worker.pair(None, target("10.0.0.1:80"));
+        let pair = worker.pair_id(None, target("10.0.0.1:80"));
         assert_eq!([worker.next(pair), worker.next(pair)], [79, 81]);
     }
 
     #[test]
-    fn a_turn_is_bounded_and_a_round_without_a_free_port_is_exhaustion() {
+    fn port_search_is_bounded_and_reports_exhaustion() {
         let mut worker = Chooser::new(&ring(0), 0.0);
-        let pair = worker.pair(None, target("10.0.0.1:80"));
-        let advice = |worker: &mut Chooser, n: usize| (0..n).map(|_| worker.was_taken(pair)).collect::<Vec<_>>();
+        let pair = worker.pair_id(None, target("10.0.0.1:80"));
+        let advice =
+            |worker: &mut Chooser, n: usize| (0..n).map(|_| worker.record_taken_port(pair)).collect::<Vec<_>>();
         assert_eq!(advice(&mut worker, 64), [Advice::StepOn; 64]);
         assert_eq!(advice(&mut worker, 1), [Advice::Later]);
         worker.begin_turn();
@@ -268,7 +269,7 @@ pub(super) mod tests {
         worker.begin_turn();
         assert_eq!(advice(&mut worker, 63), [Advice::StepOn; 63], "the next attempt tries a few more");
         assert_eq!(advice(&mut worker, 1), [Advice::Exhausted]);
-        worker.was_free(pair);
+        worker.record_free_port(pair);
         worker.begin_turn();
         assert_eq!(advice(&mut worker, 64), [Advice::StepOn; 64]);
     }

@@ -18,7 +18,7 @@ use onrush_stats::buffers::{BufferSizes, Sizes};
 
 /// Checks that this machine has an address, so that connections can use it as their source.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
-    come_from(&open(family(address))?, address)
+    bind_to_source(&open(family(address))?, address)
 }
 
 /// Checks that connections to this address can use a congestion control: the kernel supports it and permits its use.
@@ -40,15 +40,15 @@ pub fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
 
 /// Binds a socket to a source address. The kernel chooses the port once it knows the destination, so that one port can
 /// be used for several targets.
-pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
+pub fn bind_to_source(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     // A kernel without the option chooses the port now.
-    set_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
+    set_socket_option(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1);
     bind(fd, &SocketAddr::new(address, 0))
 }
 
 /// Applies the plan's options to an unconnected socket and adds its buffer sizes to `buffers`. The receive buffer
 /// limits the connection's window and must be sized before the connect.
-pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
+pub fn apply_options(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
     if let Some(bytes) = options.rcvbuf {
         sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
     }
@@ -133,14 +133,14 @@ impl Threshold {
 
     fn set(&mut self, fd: &OwnedFd, bytes: Option<NonZeroU32>) {
         // If this fails, every piece is reported, as before.
-        set_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.map_or(1, NonZeroU32::get) as libc::c_int);
+        set_socket_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.map_or(1, NonZeroU32::get) as libc::c_int);
         self.0 = bytes;
     }
 }
 
 /// Sets a socket option that rustix does not have. Returns true if the kernel supports it; otherwise the socket does
 /// without.
-pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
+pub fn set_socket_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
     let size = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the value is an integer that outlives the call.
     unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
@@ -162,7 +162,7 @@ pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
 /// # Errors
 ///
 /// Before Linux 5.14.
-pub fn namespace() -> Result<u64, Errno> {
+pub fn network_namespace_cookie() -> Result<u64, Errno> {
     let fd = open(AddressFamily::UNIX)?;
     let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
     let place = (&raw mut cookie).cast();
@@ -195,7 +195,7 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
 /// Sends a transmit from byte `from` on, like [`send_some`].
 #[inline(always)]
 pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
-    match transmit.in_one() {
+    match transmit.contiguous_bytes() {
         Some(bytes) => send_some(fd, &bytes[from..]),
         None => send_slices(fd, transmit, from),
     }
@@ -203,7 +203,7 @@ pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize
 
 #[inline(never)]
 fn send_slices(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
-    let slices: Vec<IoSlice<'_>> = transmit.slices(from).into_iter().map(IoSlice::new).collect();
+    let slices: Vec<IoSlice<'_>> = transmit.slices_from(from).into_iter().map(IoSlice::new).collect();
     loop {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), flags) {
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_threshold_never_exceeds_what_is_to_come_or_an_eighth_of_the_room() {
+    fn thresholds_are_limited_by_rest_and_buffer() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let fd = OwnedFd::from(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
         let room = sockopt::socket_recv_buffer_size(&fd).unwrap() as u32;

@@ -31,7 +31,7 @@ fn on_both(ports: &[u16], source: Option<&str>, test: impl Fn(&mut dyn FnMut(Con
         loop {
             let until = backend.now() + 5_000_000_000;
             backend.wait(until);
-            if let Some(completion) = backend.next() {
+            if let Some(completion) = backend.next_completion() {
                 return completion.what;
             }
         }
@@ -45,7 +45,7 @@ fn on_both(ports: &[u16], source: Option<&str>, test: impl Fn(&mut dyn FnMut(Con
 }
 
 #[test]
-fn a_port_that_is_taken_is_stepped_over() {
+fn taken_ports_are_stepped_over() {
     for (ip, source) in [("127.0.0.1", None), ("127.0.0.1", Some("127.0.0.1")), ("::1", None), ("::1", Some("::1"))] {
         let listener = TcpListener::bind((ip, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -67,7 +67,7 @@ fn a_port_that_is_taken_is_stepped_over() {
 }
 
 #[test]
-fn a_whole_round_of_taken_ports_is_exhaustion() {
+fn only_taken_ports_mean_exhaustion() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<u16> = taken.iter().map(|taken| taken.local_addr().unwrap().port()).collect();
@@ -77,7 +77,7 @@ fn a_whole_round_of_taken_ports_is_exhaustion() {
 }
 
 #[test]
-fn a_long_search_goes_on_in_another_turn() {
+fn long_port_searches_continue_next_turn() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -93,7 +93,7 @@ fn a_long_search_goes_on_in_another_turn() {
 }
 
 #[test]
-fn who_refuses_is_no_port_that_is_taken() {
+fn refused_connects_are_not_taken_ports() {
     let refusing = SocketAddr::from(([127, 0, 0, 1], free("127.0.0.1")));
     on_both(&[free("127.0.0.1"), free("127.0.0.1")], None, |connect| {
         assert_eq!(connect(ConnId(0), refusing), What::Connected(Err(Errno::CONNREFUSED)));
@@ -113,7 +113,7 @@ fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     let took_ns = backend.now().since(began);
     backend.wait(Nanos::default());
     let mut arrived = Vec::new();
-    while let Some(Completion { what, at, .. }) = backend.next() {
+    while let Some(Completion { what, at, .. }) = backend.next_completion() {
         arrived.push((what, at));
     }
     (took_ns, arrived)
@@ -173,7 +173,7 @@ fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Ba
 }
 
 #[test]
-fn answers_are_gathered_on_both() {
+fn both_backends_gather_responses() {
     let dialer = Dialer::default().with_timestamps(true);
     let mut epoll = Epoll::new(2, Clock::start(), dialer.clone()).unwrap();
     answers_are_gathered_and_have_the_time_of_their_arrival(&mut epoll);
@@ -183,7 +183,7 @@ fn answers_are_gathered_on_both() {
 }
 
 #[test]
-fn nothing_is_gathered_without_timestamps() {
+fn gathering_requires_timestamps() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut epoll = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
     epoll.connect(ConnId(0), listener.local_addr().unwrap());
@@ -200,7 +200,7 @@ fn await_one(backend: &mut impl Backend) -> Completion {
     loop {
         let until = backend.now() + 5 * SECOND_NS;
         assert!(backend.now() < until && backend.wait(until), "nothing happens");
-        if let Some(completion) = backend.next() {
+        if let Some(completion) = backend.next_completion() {
             return completion;
         }
     }
@@ -217,7 +217,7 @@ fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanw
     meanwhile();
     let completion = await_one(backend);
     assert_eq!((completion.conn, completion.what), (conn, What::Received(Ok(6))));
-    assert_eq!(backend.received(), b"answer");
+    assert_eq!(backend.received_bytes(), b"answer");
 }
 
 /// Passes connections from one backend to the next after some responses on the first.
@@ -245,7 +245,7 @@ fn hand_over<B: Backend>(make: impl Fn() -> B, answers: usize) {
 }
 
 #[test]
-fn an_idle_connection_goes_on_in_another_backend_and_others_do_not() {
+fn only_idle_connections_move_to_other_backends() {
     for answers in [0, 1, 2, 5] {
         for timestamps in [false, true] {
             let dialer = || Dialer::default().with_timestamps(timestamps);
@@ -258,7 +258,7 @@ fn an_idle_connection_goes_on_in_another_backend_and_others_do_not() {
 }
 
 #[test]
-fn a_body_is_discarded_in_large_pieces_to_its_end() {
+fn large_bodies_are_discarded_in_large_pieces() {
     const BODY: usize = 1 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut epoll = Epoll::new(1, Clock::start(), Dialer::default()).unwrap();
@@ -282,7 +282,7 @@ fn a_body_is_discarded_in_large_pieces_to_its_end() {
     }
     let mut peer = writer.join().unwrap();
     epoll.wait(Nanos::default());
-    assert_eq!(epoll.next(), None);
+    assert_eq!(epoll.next_completion(), None);
     peer.write_all(&[b'x'; 20_000]).unwrap();
     let What::Received(Ok(n)) = await_one(&mut epoll).what else { panic!("nothing is received") };
     assert!(n < 20_000, "of the next large response little is copied: {n}");

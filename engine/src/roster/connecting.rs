@@ -14,7 +14,7 @@ use crate::backend::ConnId;
 use crate::cause::is_local;
 use crate::control::WorkerLink;
 use crate::protocol::MakeProtocol;
-use crate::retry::{Failures, rest_ns};
+use crate::retry::{Failures, stream_back_off_ns};
 use crate::routes::{RouteId, Routes};
 
 /// A worker's connecting state.
@@ -76,61 +76,61 @@ impl Connecting {
     }
 
     /// Records that a connection is ready for its first request. Returns true if it is the first connection of all.
-    pub fn established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
-        let is_first = !self.routes.found();
-        self.routes.worked(route);
+    pub fn on_established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
+        let is_first = !self.routes.has_working_address();
+        self.routes.note_accepted(route);
         self.was_away_since = self.away_since.take();
         if is_first {
             self.refusal = None;
-            worker_link.accept();
+            worker_link.note_accepted();
         }
         is_first
     }
 
     /// Records that there are connections, so that the target is reachable.
-    pub fn is_connected(&mut self) {
+    pub fn note_connected(&mut self) {
         self.away_since = None;
     }
 
     /// Records that an address did not accept a connection. Returns true if another address can be tried at once.
-    pub fn has_other(&mut self, route: RouteId, errno: Errno) -> bool {
-        !is_local(errno) && self.routes.refused(route, errno)
+    pub fn drop_refusing_route(&mut self, route: RouteId, errno: Errno) -> bool {
+        !is_local(errno) && self.routes.drop_after_refusal(route, errno)
     }
 
     /// Records a failed attempt, with no other address to try at once.
-    pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, worker_link: &WorkerLink) {
+    pub fn on_attempt_failed(&mut self, route: RouteId, cause: Cause, at: Nanos, worker_link: &WorkerLink) {
         self.away_since.get_or_insert(at);
-        if !self.routes.found() {
+        if !self.routes.has_working_address() {
             let address = self.routes.address(route);
-            self.routes.start_over();
+            self.routes.retry_all();
             self.refusal = Some((address, cause));
-            worker_link.refuse(address, cause);
+            worker_link.note_refused(address, cause);
         }
     }
 
     /// Records that only another protocol was received from the target.
-    pub fn speaks_otherwise(&mut self, route: RouteId, cause: Cause, worker_link: &WorkerLink) {
+    pub fn note_other_protocol(&mut self, route: RouteId, cause: Cause, worker_link: &WorkerLink) {
         let address = self.routes.address(route);
         self.refusal = Some((address, cause));
-        worker_link.refuse(address, cause);
+        worker_link.note_refused(address, cause);
     }
 
     /// Records that the target uses HTTP, or may.
-    pub fn speaks_http(&mut self, worker_link: &WorkerLink) {
-        if self.routes.found() && self.refusal.take().is_some() {
-            worker_link.accept();
+    pub fn note_http(&mut self, worker_link: &WorkerLink) {
+        if self.routes.has_working_address() && self.refusal.take().is_some() {
+            worker_link.note_accepted();
         }
     }
 
     /// Wait of a failed slot before it reconnects, in nanoseconds.
-    pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
-        failures.wait_ns(longest_ns, &mut self.random)
+    pub fn slot_back_off_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
+        failures.back_off_ns(longest_ns, &mut self.random)
     }
 
     /// Time for which no request takes the place of one turned away after `unanswered_ns` without an answer, in
     /// nanoseconds.
-    pub fn rest_ns(&mut self, unanswered_ns: u64, longest_ns: u64) -> u64 {
-        rest_ns(unanswered_ns, longest_ns, &mut self.random)
+    pub fn stream_back_off_ns(&mut self, unanswered_ns: u64, longest_ns: u64) -> u64 {
+        stream_back_off_ns(unanswered_ns, longest_ns, &mut self.random)
     }
 
     /// Time of the first failed connect since the last successful one.
@@ -139,12 +139,12 @@ impl Connecting {
     }
 
     /// True if every connect has failed for `patience_ns`.
-    pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
+    pub fn is_unreachable_too_long(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }
 
     /// Records that a connection was given up because no request could start.
-    pub fn was_stuck(&mut self, now: Nanos, completed: u64) {
+    pub fn note_stuck(&mut self, now: Nanos, completed: u64) {
         let is_old = self.stuck.is_some_and(|(_, before)| before == completed);
         if !is_old {
             self.stuck = Some((now, completed));
@@ -152,7 +152,7 @@ impl Connecting {
     }
 
     /// True if no request could start for `patience_ns`, and no earlier request ended with a response.
-    pub fn has_been_stuck(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
+    pub fn is_stuck_too_long(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
         self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }
 

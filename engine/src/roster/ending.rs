@@ -29,60 +29,67 @@ pub(super) struct NotSetUp {
 }
 
 impl<B: Backend> Roster<B> {
-    pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn on_connect_failed(
+        &mut self,
+        conn: ConnId,
+        errno: Errno,
+        cause: Cause,
+        cx: &mut Context<'_>,
+        at: Nanos,
+    ) {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
-        if self.connecting.has_other(route, errno) {
-            return self.open_soon(conn, cx.books, at);
+        if self.connecting.drop_refusing_route(route, errno) {
+            return self.queue_to_open(conn, cx.books, at);
         }
         let address = self.connecting.routes.address(route);
-        cx.books.tally.error(Phase::Connect, cause, at, || address.to_string().into_bytes());
-        self.connecting.failed(route, cause, at, &self.worker_link);
-        self.back_off(conn, false, cx, at);
+        cx.books.tally.record_error(Phase::Connect, cause, at, || address.to_string().into_bytes());
+        self.connecting.on_attempt_failed(route, cause, at, &self.worker_link);
+        self.back_off_slot(conn, false, cx, at);
     }
 
     /// Handles the failure of an accepted connection before its first request.
-    pub(super) fn not_set_up(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn on_setup_failed(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
         let NotSetUp { phase, cause, example } = failure;
         if let Cause::Tls(_) = cause {
-            self.take_leave(conn, &mut cx.books.tally, at);
+            self.send_last_words(conn, &mut cx.books.tally, at);
         }
         self.backend.close(conn);
-        cx.books.tally.error(phase, cause, at, || example);
-        self.connecting.failed(self.slots[conn.index()].route, cause, at, &self.worker_link);
-        self.back_off(conn, true, cx, at);
+        cx.books.tally.record_error(phase, cause, at, || example);
+        self.connecting.on_attempt_failed(self.slots[conn.index()].route, cause, at, &self.worker_link);
+        self.back_off_slot(conn, true, cx, at);
     }
 
     /// Handles a TLS failure after the handshake.
-    pub(super) fn link_failed(&mut self, conn: ConnId, failure: LinkFailure, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn on_link_failed(&mut self, conn: ConnId, failure: LinkFailure, cx: &mut Context<'_>, at: Nanos) {
         let LinkFailure { cause, example } = failure;
-        self.take_leave(conn, &mut cx.books.tally, at);
-        if let Some(live) = self.slots[conn.index()].live() {
-            live.transport_failed(Cause::Tls(cause), &example, at, &mut cx.books.tally);
+        self.send_last_words(conn, &mut cx.books.tally, at);
+        if let Some(live) = self.slots[conn.index()].open_connection() {
+            live.on_transport_failed(Cause::Tls(cause), &example, at, &mut cx.books.tally);
         }
-        self.replace(conn, cx, at);
+        self.replace_connection(conn, cx, at);
     }
 
     /// Handles a transport failure on a connection that has requests, or could have.
-    pub(super) fn transport_failed(&mut self, conn: ConnId, errno: Errno, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn on_transport_failed(&mut self, conn: ConnId, errno: Errno, cx: &mut Context<'_>, at: Nanos) {
         let is_idle = self.is_idle(conn, cx.books);
-        if let Some(live) = self.slots[conn.index()].live().filter(|_| !is_idle) {
-            live.transport_failed(cause_of(errno), &[], at, &mut cx.books.tally);
+        if let Some(live) = self.slots[conn.index()].open_connection().filter(|_| !is_idle) {
+            live.on_transport_failed(cause_of(errno), &[], at, &mut cx.books.tally);
         }
-        self.replace(conn, cx, at);
+        self.replace_connection(conn, cx, at);
     }
 
     /// True if a connection waits for nothing, or only for its end, and is no longer needed. Its end is no error.
     pub(super) fn is_idle(&mut self, conn: ConnId, books: &Books) -> bool {
         let is_needed = books.tally.may_start() && !self.is_leaving(conn);
-        self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
+        self.slots[conn.index()].open_connection().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
     /// Sends the proper end of a connection before it is closed, if it can leave at once: HTTP/2's GOAWAY, and TLS's
     /// close_notify or alert.
-    pub fn take_leave(&mut self, conn: ConnId, tally: &mut Tally, at: Nanos) {
+    pub fn send_last_words(&mut self, conn: ConnId, tally: &mut Tally, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        let live = slot.live().filter(|live| live.unsent == 0 && live.send_error.is_none());
+        let live = slot.open_connection().filter(|live| live.unsent == 0 && live.send_error.is_none());
         let words = live.and_then(|live| {
             let words = live.protocol.poll_transmit(at)?;
             if let Some(transcript) = &mut tally.transcript {
@@ -98,19 +105,19 @@ impl<B: Backend> Roster<B> {
             (None, Some(words)) => self.backend.send_last(conn, &words.bytes()),
             (None, None) => {}
         }
-        if self.slots[conn.index()].live().is_some_and(|live| live.protocol.is_http2()) {
-            self.backend.drain(conn);
+        if self.slots[conn.index()].open_connection().is_some_and(|live| live.protocol.is_http2()) {
+            self.backend.drain_input(conn);
         }
     }
 
     /// Leaves a connection that takes no more requests and has none in flight. If the number of its requests is
     /// limited, the server may close first.
-    pub(super) fn leave(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+    pub(super) fn leave_connection(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if !self.may_server_close(conn) {
-            self.take_leave(conn, &mut cx.books.tally, at);
-            return self.replace(conn, cx, at);
+            self.send_last_words(conn, &mut cx.books.tally, at);
+            return self.replace_connection(conn, cx, at);
         }
-        let Some(live) = self.slots[conn.index()].live() else { return };
+        let Some(live) = self.slots[conn.index()].open_connection() else { return };
         let begins = live.leaving_since.is_none();
         let since = *live.leaving_since.get_or_insert(at);
         let is_over = live.leaves_at_once || at.since(since) >= CLOSE_PATIENCE_NS;
@@ -120,37 +127,37 @@ impl<B: Backend> Roster<B> {
         }
         if is_over {
             cx.books.tally.interval.counters.closed_first += 1;
-            self.take_leave(conn, &mut cx.books.tally, at);
-            self.replace(conn, cx, at);
+            self.send_last_words(conn, &mut cx.books.tally, at);
+            self.replace_connection(conn, cx, at);
         }
     }
 
     /// True if a connection only waits for the server to close it.
     pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
         let is_over = |live: &mut Live| live.draining && live.open.is_empty();
-        self.may_server_close(conn) && self.slots[conn.index()].live().is_some_and(is_over)
+        self.may_server_close(conn) && self.slots[conn.index()].open_connection().is_some_and(is_over)
     }
 
     /// True if the server is to close a connection first, because it was asked to. Over HTTP/2 the client closes.
     pub(super) fn may_server_close(&mut self, conn: ConnId) -> bool {
         let is_limited = self.config.requests_per_connection.is_some();
-        let live = self.slots[conn.index()].live().filter(|_| is_limited);
+        let live = self.slots[conn.index()].open_connection().filter(|_| is_limited);
         live.is_some_and(|live| !live.troubled && !live.protocol.is_http2())
     }
 
     /// Closes a connection whose requests have all ended, and opens the next: at once after a regular end, after a
     /// back-off if anything failed.
-    pub(super) fn replace(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
+    pub(super) fn replace_connection(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
         slot.has_ended = true;
-        let is_troubled = slot.live().is_none_or(|live| live.troubled || !live.answered);
-        if !cx.books.tally.may_start() || !self.wants(conn) {
-            self.enter(conn, State::Parked, cx.books, now);
+        let is_troubled = slot.open_connection().is_none_or(|live| live.troubled || !live.answered);
+        if !cx.books.tally.may_start() || !self.wants_connection(conn) {
+            self.set_slot_state(conn, State::Parked, cx.books, now);
         } else if is_troubled {
-            self.back_off(conn, true, cx, now);
+            self.back_off_slot(conn, true, cx, now);
         } else {
-            self.open_soon(conn, cx.books, now);
+            self.queue_to_open(conn, cx.books, now);
         }
     }
 
@@ -158,25 +165,25 @@ impl<B: Backend> Roster<B> {
     /// the server uses ours.
     pub fn note_other_protocol(&mut self, tally: &Tally) {
         let Some(cause) = tally.other_protocol().filter(|_| !self.slots.iter_mut().any(Slot::is_unanswered)) else {
-            return self.connecting.speaks_http(&self.worker_link);
+            return self.connecting.note_http(&self.worker_link);
         };
         if let Some(route) = self.slots.iter_mut().find_map(|slot| slot.is_answered().then_some(slot.route)) {
-            self.connecting.speaks_otherwise(route, cause, &self.worker_link);
+            self.connecting.note_other_protocol(route, cause, &self.worker_link);
         }
     }
 
     /// Queues a slot to be opened.
-    pub fn open_soon(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
-        self.enter(conn, State::Queued, books, now);
+    pub fn queue_to_open(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
+        self.set_slot_state(conn, State::Queued, books, now);
         self.connecting.queue.push_back(conn);
     }
 
     /// Makes a slot wait before its next connection.
-    pub(super) fn back_off(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
-        self.enter(conn, State::Waiting, cx.books, now);
+    pub(super) fn back_off_slot(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
+        self.set_slot_state(conn, State::Waiting, cx.books, now);
         let longest_ns = if was_accepted { self.config.rules.scale.retry_max_ns } else { LONGEST_NS };
-        let wait_ns = self.connecting.wait_ns(&mut self.slots[conn.index()].failures, longest_ns);
-        cx.timers.set(now + wait_ns, Timer::Reopen(conn));
+        let wait_ns = self.connecting.slot_back_off_ns(&mut self.slots[conn.index()].failures, longest_ns);
+        cx.timers.set_timer(now + wait_ns, Timer::Reopen(conn));
     }
 }
 

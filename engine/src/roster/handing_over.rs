@@ -21,9 +21,9 @@ impl<B: Backend> Roster<B> {
             matches!(slot.state, State::Parked) && slot.successor.is_none()
         };
         let free = self.order[self.config.max_inflight as usize..].iter().copied().find(is_free);
-        let Some(next) = free.filter(|_| books.tally.may_start() && self.wants(conn)) else { return };
-        self.occupy(conn, books, at);
-        self.occupy(next, books, at);
+        let Some(next) = free.filter(|_| books.tally.may_start() && self.wants_connection(conn)) else { return };
+        self.count_slot_time(conn, books, at);
+        self.count_slot_time(next, books, at);
         let [old, new] = [conn, next].map(|conn| self.slots[conn.index()].rank);
         (self.slots[conn.index()].rank, self.slots[next.index()].rank) = (new, old);
         self.order.swap(old as usize, new as usize);
@@ -31,14 +31,14 @@ impl<B: Backend> Roster<B> {
         let (lived, is_counted) = (self.slots[conn.index()].lived, self.slots[conn.index()].is_counted);
         let before = &mut self.slots[conn.index()];
         before.successor = Some(next);
-        let is_answered = before.live().is_some_and(|live| live.answered);
+        let is_answered = before.open_connection().is_some_and(|live| live.answered);
         let (sent_away, failures) = (if is_answered { 0 } else { before.sent_away + 1 }, before.failures);
         let slot = &mut self.slots[next.index()];
         (slot.lived, slot.is_counted, slot.sent_away, slot.failures) = (lived, is_counted, sent_away, failures);
         if sent_away > SENT_AWAY_MAX {
-            self.back_off(next, true, cx, at);
+            self.back_off_slot(next, true, cx, at);
         } else {
-            self.open_soon(next, books, at);
+            self.queue_to_open(next, books, at);
         }
     }
 }

@@ -80,7 +80,7 @@ impl<B: Backend> Roster<B> {
     pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
         let routes = Routes::new(&config.addresses, config.first_connection);
         // Stand-ins come after the initial connections and before later ones.
-        let (first, most) = (config.demand.first(config.max_inflight), config.max_inflight);
+        let (first, most) = (config.demand.initial_connections(config.max_inflight), config.max_inflight);
         let ranks = (0..first).chain(most..config.slots());
         let mut slots = Vec::with_capacity(config.slots() as usize);
         slots.extend(ranks.map(|rank| Slot::new(rank, config.tls.as_ref())));
@@ -100,7 +100,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// True if a slot should have a connection.
-    pub fn wants(&self, conn: ConnId) -> bool {
+    pub fn wants_connection(&self, conn: ConnId) -> bool {
         self.slots[conn.index()].rank < self.connecting.wanted
     }
 
@@ -110,7 +110,7 @@ impl<B: Backend> Roster<B> {
             // Requests that a server turns away are not tried on more connections.
             && self.resting == 0
             && matches!(self.config.demand, Demand::Growing(_))
-            && self.connecting.routes.found()
+            && self.connecting.routes.has_working_address()
             && books.tally.may_start()
     }
 }

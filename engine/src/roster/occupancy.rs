@@ -9,8 +9,8 @@ use crate::slot::{Slot, State};
 
 impl<B: Backend> Roster<B> {
     /// Changes the state of a slot.
-    pub(super) fn enter(&mut self, conn: ConnId, state: State, books: &mut Books, now: Nanos) {
-        self.occupy(conn, books, now);
+    pub(super) fn set_slot_state(&mut self, conn: ConnId, state: State, books: &mut Books, now: Nanos) {
+        self.count_slot_time(conn, books, now);
         let mut before = std::mem::replace(&mut self.slots[conn.index()].state, state);
         if let State::Open(live) = &mut before {
             live.protocol.count_so_far(now);
@@ -28,12 +28,12 @@ impl<B: Backend> Roster<B> {
         connecting.missing -= u32::from(is_missing(&before));
         connecting.missing += u32::from(is_missing(after));
         if self.slots[conn.index()].successor.is_some() {
-            self.relieve(conn);
+            self.update_successor(conn);
         }
     }
 
     /// Adds the time since the slot was last counted to its present state.
-    pub(super) fn occupy(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
+    pub(super) fn count_slot_time(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let since = slot.counted_until.max(books.start);
         let spent_ns = now.since(since);
@@ -59,21 +59,21 @@ impl<B: Backend> Roster<B> {
 
     /// Tells a connection's successor, if any, the number of requests still in flight, and whether there were responses
     /// meanwhile.
-    pub(super) fn relieve(&mut self, conn: ConnId) {
+    pub(super) fn update_successor(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         let Some(next) = slot.successor else { return };
         let before = slot.inherited;
-        let left = before + slot.live().map_or(0, |live| live.open.len() as u32);
+        let left = before + slot.open_connection().map_or(0, |live| live.open.len() as u32);
         if left == 0 {
             slot.successor = None;
         }
-        let sent_away = if slot.live().is_some_and(|live| live.answered) { 0 } else { slot.sent_away + 1 };
+        let sent_away = if slot.open_connection().is_some_and(|live| live.answered) { 0 } else { slot.sent_away + 1 };
         let heir = &mut self.slots[next.index()];
         heir.sent_away = heir.sent_away.min(sent_away);
         if std::mem::replace(&mut heir.inherited, left) != left {
             self.relieved.push(next);
             // The successor may itself have one by now.
-            self.relieve(next);
+            self.update_successor(next);
         }
     }
 
@@ -83,13 +83,13 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Counts the slots' states at the end of the run. Slots without further requests are done.
-    pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
-        (0..self.slots.len() as u32).for_each(|number| self.occupy(ConnId(number), books, now));
+    pub fn count_slot_times_at_end(&mut self, books: &mut Books, now: Nanos) {
+        (0..self.slots.len() as u32).for_each(|number| self.count_slot_time(ConnId(number), books, now));
         let never_needed = u64::from(self.config.slots()) - self.slots.len() as u64;
         books.tally.interval.counters.occupancy.done_ns += never_needed * now.since(books.start);
         if !books.tally.may_start() {
             let start = books.start;
-            let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());
+            let idle = self.slots.iter_mut().filter_map(Slot::open_connection).filter(|live| live.open.is_empty());
             let done_ns: u64 = idle.map(|live| now.since(live.idle_since.max(start))).sum();
             let occupancy = &mut books.tally.interval.counters.occupancy;
             occupancy.done_ns += done_ns;

@@ -30,21 +30,22 @@ pub const fn opened_per_turn(handled: usize) -> usize {
 
 impl<B: Backend> Roster<B> {
     /// Gives exactly the first `wanted` slots a connection.
-    pub fn want(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
+    pub fn set_wanted_connections(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
         let before = self.connecting.wanted;
-        self.have_slots(wanted);
+        self.create_slots(wanted);
         // Until now these slots were needed, or were not.
-        (before.min(wanted)..before.max(wanted)).for_each(|rank| self.occupy(self.order[rank as usize], cx.books, now));
+        (before.min(wanted)..before.max(wanted))
+            .for_each(|rank| self.count_slot_time(self.order[rank as usize], cx.books, now));
         self.connecting.wanted = wanted;
         if wanted > 0 {
             self.worker_link.show_idle(false);
         }
         self.open_wanted(before, cx.books, now);
-        (wanted..before).for_each(|rank| self.retire(self.order[rank as usize], cx, now));
+        (wanted..before).for_each(|rank| self.retire_slot(self.order[rank as usize], cx, now));
     }
 
     /// Makes the first `wanted` slots. Slots never needed do not exist yet.
-    fn have_slots(&mut self, wanted: u32) {
+    fn create_slots(&mut self, wanted: u32) {
         let stand_ins = self.config.stand_ins;
         for rank in self.slots.len() as u32 - stand_ins..wanted {
             debug_assert_eq!(self.order[rank as usize].index(), self.slots.len());
@@ -55,26 +56,29 @@ impl<B: Backend> Roster<B> {
     /// Opens the idle slots from `first` on that should have a connection. The first connection of all finds the
     /// address; the others follow once it is established.
     fn open_wanted(&mut self, first: u32, books: &mut Books, now: Nanos) {
-        let wanted =
-            if self.connecting.routes.found() { self.connecting.wanted } else { self.connecting.wanted.min(1) };
+        let wanted = if self.connecting.routes.has_working_address() {
+            self.connecting.wanted
+        } else {
+            self.connecting.wanted.min(1)
+        };
         for rank in first..wanted {
             let conn = self.order[rank as usize];
             if let State::Parked = self.slots[conn.index()].state {
-                self.open_soon(conn, books, now);
+                self.queue_to_open(conn, books, now);
             }
         }
     }
 
     /// Makes a slot give up its connection, after the responses to its requests in flight.
-    fn retire(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
+    fn retire_slot(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
         match &mut self.slots[conn.index()].state {
             State::Open(live) => {
                 (live.draining, live.leaves_at_once) = (true, true);
-                self.settle(conn, cx, now);
+                self.send_and_wind_up(conn, cx, now);
             }
             State::Connecting(_) | State::Tunnelling(_) => {
                 self.backend.close(conn);
-                self.enter(conn, State::Parked, cx.books, now);
+                self.set_slot_state(conn, State::Parked, cx.books, now);
             }
             // These slots find out when their turn comes.
             State::Parked | State::Queued | State::Waiting => {}
@@ -84,31 +88,31 @@ impl<B: Backend> Roster<B> {
     /// Opens the next queued slot, if any.
     pub fn open_next(&mut self, cx: &mut Context<'_>, now: Nanos) -> Option<Step> {
         let conn = self.connecting.queue.pop_front()?;
-        if cx.books.tally.may_start() && self.wants(conn) {
-            return Some(self.open(conn, cx, now));
+        if cx.books.tally.may_start() && self.wants_connection(conn) {
+            return Some(self.open_slot(conn, cx, now));
         }
-        self.enter(conn, State::Parked, cx.books, now);
+        self.set_slot_state(conn, State::Parked, cx.books, now);
         Some(Step::None)
     }
 
     /// Gives a slot an earlier session's connection, or starts a connect.
-    fn open(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
-        if let Some(address) = cx.script.address() {
+    fn open_slot(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
+        if let Some(address) = cx.script.choose_address() {
             self.connecting.routes.direct_to(address);
         }
-        let (route, address) = self.connecting.routes.choose();
+        let (route, address) = self.connecting.routes.choose_route();
         let slot = &mut self.slots[conn.index()];
         if let Some(link) = &mut slot.link {
             link.end();
         }
         slot.route = route;
-        if let Some(requests) = self.adopt(conn, address, cx.books) {
+        if let Some(requests) = self.adopt_spare(conn, address, cx.books) {
             if let Ok(protocol) = self.make_protocol(conn) {
-                return self.go_live(conn, protocol, requests, true, cx, now);
+                return self.start_using(conn, protocol, requests, true, cx, now);
             }
             self.backend.close(conn);
         }
-        self.enter(conn, State::Connecting(now), cx.books, now);
+        self.set_slot_state(conn, State::Connecting(now), cx.books, now);
         if B::GATHERS {
             self.gathered.push(conn);
         }
@@ -132,7 +136,7 @@ impl<B: Backend> Roster<B> {
 
     /// Puts an established connection into use, with a limit of `requests` requests. `answered`: it has had responses
     /// in an earlier session.
-    pub(super) fn go_live(
+    pub(super) fn start_using(
         &mut self,
         conn: ConnId,
         protocol: Protocol,
@@ -145,15 +149,15 @@ impl<B: Backend> Roster<B> {
         counters.slots_opened += u64::from(!slot.is_counted);
         counters.occupancy.connecting_ns += std::mem::take(&mut slot.absent_ns);
         (slot.lived, slot.is_counted) = (true, true);
-        let is_first = self.connecting.established(slot.route, &self.worker_link);
+        let is_first = self.connecting.on_established(slot.route, &self.worker_link);
         let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
-        let mut live = Live::new(protocol, requests, depth, at, cx.script.shelf());
+        let mut live = Live::new(protocol, requests, depth, at, cx.script.new_shelf());
         live.answered = answered;
         if let Some(transcript) = &mut cx.books.tally.transcript {
             live.frame_readers = live.protocol.frame_readers();
-            transcript.connect(live.frame_readers.is_some());
+            transcript.begin_connection(live.frame_readers.is_some());
         }
-        self.enter(conn, State::Open(Box::new(live)), cx.books, at);
+        self.set_slot_state(conn, State::Open(Box::new(live)), cx.books, at);
         if is_first {
             self.open_wanted(1, cx.books, at);
         }
@@ -161,7 +165,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Handles connects that have succeeded or failed but were not handled in time: they are not errors of the target.
-    pub fn hear_connects(&mut self, books: &mut Books, now: Nanos) {
+    pub fn handle_late_connects(&mut self, books: &mut Books, now: Nanos) {
         let is_overdue =
             |slot: &Slot| matches!(slot.state, State::Connecting(since) if now.since(since) >= UNANSWERED_NS);
         if !self.slots.iter().any(is_overdue) {
@@ -169,11 +173,11 @@ impl<B: Backend> Roster<B> {
         }
         // Bounded, because other completions keep arriving after the end of the run.
         for _ in 0..2 * self.slots.len() {
-            match self.backend.next() {
+            match self.backend.next_completion() {
                 Some(Completion { what: What::Sent(_), .. }) => {}
                 Some(Completion { conn, .. }) => {
                     if matches!(self.slots[conn.index()].state, State::Connecting(_)) {
-                        self.enter(conn, State::Parked, books, now);
+                        self.set_slot_state(conn, State::Parked, books, now);
                     }
                 }
                 None if self.backend.reap() => {}

@@ -37,7 +37,7 @@ impl<B: Backend> Roster<B> {
         if let Some(transmit) = tunnel.poll_transmit() {
             tunnel.handle_sent(self.backend.send(conn, transmit));
         }
-        self.enter(conn, State::Tunnelling(tunnel), books, at);
+        self.set_slot_state(conn, State::Tunnelling(tunnel), books, at);
         Ok(Setup::Pending)
     }
 
@@ -57,7 +57,7 @@ impl<B: Backend> Roster<B> {
     }
 
     /// The error of a connection in setup whose transport fails, or ends (`None`).
-    pub(super) fn broken_off(&self, conn: ConnId, errno: Option<Errno>) -> Option<NotSetUp> {
+    pub(super) fn setup_error(&self, conn: ConnId, errno: Option<Errno>) -> Option<NotSetUp> {
         let slot = &self.slots[conn.index()];
         let failed = |phase, cause| Some(NotSetUp { phase, cause, example: Vec::new() });
         match (&slot.state, errno) {
@@ -70,7 +70,7 @@ impl<B: Backend> Roster<B> {
     }
 
     fn continue_tunnel(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
-        let bytes = self.backend.received();
+        let bytes = self.backend.received_bytes();
         let State::Tunnelling(tunnel) = &mut self.slots[conn.index()].state else { return Ok(Setup::Pending) };
         let opened = tunnel.receive(bytes).map_err(|failure| {
             let is_unreadable = matches!(failure, ProxyFailure::Answer(_));
@@ -79,7 +79,7 @@ impl<B: Backend> Roster<B> {
         })?;
         let Some(used) = opened else { return Ok(Setup::Pending) };
         let (since, rest) = (tunnel.since, bytes[used..].to_vec());
-        self.enter(conn, State::Connecting(since), books, at);
+        self.set_slot_state(conn, State::Connecting(since), books, at);
         match self.begin_handshake(conn, books, at)? {
             Setup::Pending if !rest.is_empty() => self.continue_handshake(conn, used, books, at),
             Setup::Pending => Ok(Setup::Pending),
@@ -107,14 +107,14 @@ impl<B: Backend> Roster<B> {
     ) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Pending) };
-        let bytes = self.backend.received().get_mut(skipped..).unwrap_or_default();
+        let bytes = self.backend.received_bytes().get_mut(skipped..).unwrap_or_default();
         // Bytes that a server sends before any request are kept until the connection can handle them.
         let mut early = Vec::new();
         link.receive(bytes, &mut |plain| early.extend_from_slice(plain))?;
         if link.is_established() {
             let (negotiated, resumed) = link.negotiated();
             books.tally.interval.handshakes.record(negotiated, resumed);
-            books.tally.shook_hands(at.since(slot.handshake_at));
+            books.tally.count_handshake(at.since(slot.handshake_at));
             return Ok(Setup::Done(early));
         }
         if link.is_closed() {

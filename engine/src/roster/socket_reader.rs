@@ -29,7 +29,7 @@ struct Reading {
 
 impl<B: Backend> Roster<B> {
     /// Reads the next of the chosen connections, if it is open.
-    pub fn read_a_socket(&mut self, books: &mut Books, now: Nanos) {
+    pub fn read_next_socket(&mut self, books: &mut Books, now: Nanos) {
         let turn = self.socket_reader.next % CONNECTIONS;
         self.socket_reader.next = turn + 1;
         let Some((conn, live)) = self.nth_open(turn) else { return };
@@ -41,7 +41,7 @@ impl<B: Backend> Roster<B> {
         let before = before.filter(|before| (before.conn, before.generation) == (conn, generation));
         let before = before.map(|before| (before.info, now.since(before.at) / 1_000));
         let sockets = &mut books.tally.interval.sockets;
-        sockets.read(before, &info);
+        sockets.record_reading(before, &info);
         sockets.in_flight += u64::from(is_in_flight);
         sockets.half_answered += u64::from(is_half_answered);
     }
@@ -49,7 +49,7 @@ impl<B: Backend> Roster<B> {
     /// The first open connection in part `part` of the slots. If more connections may be opened later, the last slots
     /// are empty, so the parts divide the slots used first.
     fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
-        let first = u64::from(self.config.demand.first(self.config.max_inflight));
+        let first = u64::from(self.config.demand.initial_connections(self.config.max_inflight));
         let from = (u64::from(part) * first / u64::from(CONNECTIONS)) as usize;
         let until = (u64::from(part + 1) * first / u64::from(CONNECTIONS)) as usize;
         self.slots.get(from..until)?.iter().zip(from..).find_map(|(slot, number)| match &slot.state {
@@ -60,7 +60,7 @@ impl<B: Backend> Roster<B> {
 
     /// Reads the chosen connections without counting the readings.
     pub fn forget_sockets(&mut self, books: &mut Books, now: Nanos) {
-        (0..CONNECTIONS).for_each(|_| self.read_a_socket(books, now));
+        (0..CONNECTIONS).for_each(|_| self.read_next_socket(books, now));
         books.tally.interval.sockets = SocketStats::default();
     }
 }

@@ -64,13 +64,13 @@ impl Protocol {
 impl<B: Backend> Roster<B> {
     /// Gives a slot a spare connection to this address that the server has not closed. Returns its request limit, or
     /// `None` if there was no spare.
-    pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, books: &mut Books) -> Option<u64> {
+    pub(super) fn adopt_spare(&mut self, conn: ConnId, address: SocketAddr, books: &mut Books) -> Option<u64> {
         while let Some(spare) = self.connecting.take_spare(address) {
             if self.backend.adopt(conn, spare.fd) {
                 let slot = &mut self.slots[conn.index()];
                 if let (Some(link), Some(session)) = (&mut slot.link, spare.tls) {
                     link.resume(session);
-                    books.tally.interval.handshakes.found(link.negotiated().0, 1);
+                    books.tally.interval.handshakes.record_existing(link.negotiated().0, 1);
                 }
                 return Some(self.config.requests_per_connection.map_or(u64::MAX, |_| spare.left));
             }
@@ -79,13 +79,14 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Takes out the connections that can serve another session, along with unused spares.
-    pub fn leave_spares(&mut self) -> Vec<Spare> {
+    pub fn take_spares(&mut self) -> Vec<Spare> {
         let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
         let numbers = (0..).map(ConnId).zip(&self.slots);
         let idle: Vec<ConnId> = numbers.filter(|(_, slot)| slot.is_spare()).map(|(conn, _)| conn).collect();
         for (conn, fd) in self.backend.release(&idle) {
             let slot = &mut self.slots[conn.index()];
-            let (address, left) = (self.connecting.routes.address(slot.route), slot.live().map_or(0, |live| live.left));
+            let (address, left) =
+                (self.connecting.routes.address(slot.route), slot.open_connection().map_or(0, |live| live.left));
             let tls = slot.link.as_mut().and_then(|link| link.suspend());
             spares.push(Spare { fd, address, left, tls });
         }

@@ -13,14 +13,14 @@ use crate::tls::LinkFailure;
 impl<B: Backend> Roster<B> {
     /// Sends a connection's output, and leaves the connection if it has ended.
     #[inline(always)]
-    pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+    pub fn send_and_wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
-        if slot.live().is_some_and(|live| live.draining) && self.wind_up(conn, cx, at) {
+        if slot.open_connection().is_some_and(|live| live.draining) && self.leave_if_finished(conn, cx, at) {
             return;
         }
         let slot = &mut self.slots[conn.index()];
         if !B::GATHERS {
-            self.send(conn, cx, at);
+            self.send_output(conn, cx, at);
         } else if !slot.is_gathered {
             slot.is_gathered = true;
             self.gathered.push(conn);
@@ -30,69 +30,69 @@ impl<B: Backend> Roster<B> {
     /// Leaves a connection that takes no more requests, once the last one has ended. Until then another may replace it.
     /// Returns true if it was left.
     #[cold]
-    fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
+    fn leave_if_finished(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
         // Before leaving, because that forgets whether the connection has answered.
-        self.relieve(conn);
-        let Some(live) = self.slots[conn.index()].live() else { return false };
+        self.update_successor(conn);
+        let Some(live) = self.slots[conn.index()].open_connection() else { return false };
         if live.open.is_empty() {
             if self.may_server_close(conn) {
-                self.send(conn, cx, at);
+                self.send_output(conn, cx, at);
             }
-            if self.slots[conn.index()].live().is_some() {
-                self.leave(conn, cx, at);
+            if self.slots[conn.index()].open_connection().is_some() {
+                self.leave_connection(conn, cx, at);
             }
             return true;
         }
         if std::mem::take(&mut live.goes_away) {
             self.open_successor(conn, cx, at);
-            self.relieve(conn);
+            self.update_successor(conn);
         }
         false
     }
 
     /// Sends the output of the gathered connections, and stamps the requests that leave with the next wait.
-    pub fn stamp(&mut self, cx: &mut Context<'_>, at: Nanos) {
+    pub fn send_and_stamp_gathered(&mut self, cx: &mut Context<'_>, at: Nanos) {
         if self.gathered.is_empty() {
-            return cx.books.tally.hand_over();
+            return cx.books.tally.count_gathered_as_sent();
         }
-        self.write(cx, at);
-        self.stamp_written(cx);
+        self.send_gathered(cx, at);
+        self.stamp_gathered(cx);
     }
 
     /// Sends the output of the gathered connections. It leaves with the next wait and must be stamped before.
-    pub fn write(&mut self, cx: &mut Context<'_>, at: Nanos) {
+    pub fn send_gathered(&mut self, cx: &mut Context<'_>, at: Nanos) {
         let gathered = std::mem::take(&mut self.gathered);
-        gathered.iter().for_each(|&conn| self.send(conn, cx, at));
+        gathered.iter().for_each(|&conn| self.send_output(conn, cx, at));
         self.gathered = gathered;
     }
 
     /// Stamps the requests that leave with the next wait.
-    pub fn stamp_written(&mut self, cx: &mut Context<'_>) {
+    pub fn stamp_gathered(&mut self, cx: &mut Context<'_>) {
         let now = self.backend.now();
         for conn in self.gathered.drain(..) {
             let slot = &mut self.slots[conn.index()];
             slot.is_gathered = false;
             match &mut slot.state {
-                State::Open(live) => live.stamp(now, &mut cx.books.tally),
+                State::Open(live) => live.stamp_gathered(now, &mut cx.books.tally),
                 State::Connecting(since) => *since = now,
                 State::Tunnelling(_) | State::Parked | State::Queued | State::Waiting => {}
             }
         }
-        cx.books.tally.hand_over();
+        cx.books.tally.count_gathered_as_sent();
     }
 
     /// Sends a connection's output and sets its protocol's timer.
-    fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
-        if let Err(failure) = self.transmit(conn, cx.books, at) {
-            return self.link_failed(conn, failure, cx, at);
+    fn send_output(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
+        if let Err(failure) = self.transmit_output(conn, cx.books, at) {
+            return self.on_link_failed(conn, failure, cx, at);
         }
-        let Some(live) = self.slots[conn.index()].live() else { return };
+        let Some(live) = self.slots[conn.index()].open_connection() else { return };
         // A timer that fires too early has no effect and is set again; one that fires too late would be a bug.
         if let Some(wake_at) = live.protocol.poll_timeout()
             && live.wake_at.is_none_or(|set| wake_at < set)
         {
             live.wake_at = Some(wake_at);
-            cx.timers.set(wake_at, Timer::Wake(conn));
+            cx.timers.set_timer(wake_at, Timer::Wake(conn));
         }
     }
 
@@ -102,10 +102,10 @@ impl<B: Backend> Roster<B> {
     ///
     /// If no more can be encrypted: the connection is useless then.
     #[inline(always)]
-    fn transmit(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
+    fn transmit_output(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
         let Self { slots, backend, .. } = self;
         let slot = &mut slots[conn.index()];
-        if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
+        if slot.link.is_some() && slot.open_connection().is_some_and(|live| live.unsent > 0) {
             // The rest of the protocol's earlier output. Once it is accepted, more may follow.
             seal(backend, conn, slot, books)?;
         }
@@ -113,7 +113,7 @@ impl<B: Backend> Roster<B> {
         while let State::Open(live) = &mut slot.state
             && live.unsent == 0
             && live.send_error.is_none()
-            && (live.protocol.may_have_output() || live.go_on(at, &mut books.tally))
+            && (live.protocol.may_have_output() || live.start_rest_of_batch(at, &mut books.tally))
             && let Some(transmit) = live.protocol.poll_transmit(at)
         {
             live.unsent = transmit.len();
@@ -125,7 +125,7 @@ impl<B: Backend> Roster<B> {
                 seal(backend, conn, slot, books)?;
             } else {
                 let n = backend.send(conn, transmit);
-                live.accepted(n);
+                live.on_accepted(n);
             }
         }
         // TLS may have more output.
@@ -153,7 +153,7 @@ fn seal<B: Backend>(backend: &mut B, conn: ConnId, slot: &mut Slot, books: &mut 
         && let Some(encrypted) = link.seal()?
     {
         let n = backend.send(conn, encrypted);
-        books.tally.encrypted(slot.accepted(n), B::GATHERS);
+        books.tally.count_encrypted(slot.on_accepted(n), B::GATHERS);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::unsettled::Unsettled;
 
 impl Tally {
     /// Ends the run at this moment; it goes on uncounted.
-    pub fn end_at(&mut self, at: Nanos) {
+    pub fn end_run_at(&mut self, at: Nanos) {
         self.run_on = Some(Box::new(Unsettled { begun_at: at, ..Unsettled::default() }));
     }
 
@@ -34,13 +34,13 @@ impl Tally {
 
     /// The place for the outcome of a request that was due by the end of the run and ended after it.
     #[inline]
-    pub(super) fn learned(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
+    pub(super) fn later_outcome(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
-        if request.is_after { None } else { run_on.learned(1) }
+        if request.is_after { None } else { run_on.take_outcome_place(1) }
     }
 
     /// Counts a request that was due at `due`, before measuring began.
-    pub fn entered(&mut self, due: Nanos) {
+    pub fn record_carried_age(&mut self, due: Nanos) {
         let age_ns = self.start.since(due);
         self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);
     }
@@ -57,10 +57,10 @@ impl Tally {
 
     /// Counts a request that was due at `due` and is handed to the kernel.
     #[inline]
-    pub(super) fn sent(&mut self, due: Nanos, at: Nanos) {
+    pub(super) fn record_sent(&mut self, due: Nanos, at: Nanos) {
         if let Some(rules) = self.rules.open_loop {
             let late_ns = at.since(due);
-            let open_loop = self.was_due(due, 1);
+            let open_loop = self.count_due(due, 1);
             open_loop.lateness.record(late_ns);
             open_loop.late += u64::from(late_ns > rules.late_ns);
         }
@@ -69,30 +69,30 @@ impl Tally {
     /// Records the service latency of a complete response. With a schedule, a time without responses may have held it
     /// up.
     #[inline]
-    pub(super) fn heard(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
+    pub(super) fn record_service_latency(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let (at_ns, is_last) = (at.since(self.start), self.open == 0);
-        if self.rules.open_loop.is_some() && self.silences.is_held(at_ns) {
+        if self.rules.open_loop.is_some() && self.silences.may_be_held_up(at_ns) {
             let open_loop = self.interval.open_loop.get_or_insert_default();
             open_loop.held.get_or_insert_default().record(latency_ns);
         }
-        self.silences.completed(at_ns, is_last);
+        self.silences.record_completion(at_ns, is_last);
         // A request that was late when sent leaves late ones behind it.
         if is_last && request.sent_at.since(request.due) < GAP_MIN_NS {
-            self.silences.caught_up();
+            self.silences.note_caught_up();
         }
     }
 
     /// Records the complete response to a scheduled request.
     #[inline]
-    pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
+    pub(super) fn record_scheduled_response(&mut self, request: &OpenRequest, at: Nanos) {
         let Some(rules) = self.rules.open_loop else { return };
         let latency_ns = at.since(request.sent_at);
-        if let Some(found) = self.learned(request) {
+        if let Some(found) = self.later_outcome(request) {
             found.later.get_or_insert_default().record(at.since(request.due));
         }
         let open_loop = self.interval.open_loop.get_or_insert_default();
         let as_wrk2 = rules.as_wrk2 && (request.is_last || !rules.per_batch);
-        open_loop.complete(at.since(request.due), latency_ns, as_wrk2);
+        open_loop.record_response(at.since(request.due), latency_ns, as_wrk2);
         open_loop.calm += u64::from(request.calm > 0);
         open_loop.calm_in_flight += u64::from(request.calm);
         open_loop.calm_ns += if request.calm > 0 { latency_ns } else { 0 };
@@ -100,7 +100,7 @@ impl Tally {
 
     /// Counts requests that were due at `due` and have no response at the end of the run. If the run goes on, their
     /// ages are not final.
-    pub(super) fn left_waiting(&mut self, due: Nanos, at: Nanos, requests: u64) {
+    pub(super) fn count_waiting_at_end(&mut self, due: Nanos, at: Nanos, requests: u64) {
         match &mut self.run_on {
             _ if self.rules.open_loop.is_none() => {}
             Some(run_on) => run_on.unsettled += requests,
@@ -109,36 +109,36 @@ impl Tally {
     }
 
     /// Counts a request that was due by the end of the run and still has no response at the end of the worker.
-    pub fn left_unsettled(&mut self, request: &OpenRequest, at: Nanos) {
-        if let Some(found) = self.learned(request) {
+    pub fn count_unsettled(&mut self, request: &OpenRequest, at: Nanos) {
+        if let Some(found) = self.later_outcome(request) {
             leave(found, at.since(request.due), 1);
         }
     }
 
     /// Counts requests waiting to be sent again that still have no response at the end of the worker.
-    pub fn left_returned(&mut self, at: Nanos) {
+    pub fn count_returned_at_end(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
-        returned.iter().for_each(|request| self.left_unsettled(request, at));
+        returned.iter().for_each(|request| self.count_unsettled(request, at));
     }
 
     /// Counts requests that were due by the end of the run and never sent; the last one was due at `due`.
-    pub fn left_unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
-        if let Some(found) = self.run_on.as_deref_mut().and_then(|run_on| run_on.learned(requests)) {
+    pub fn count_never_sent(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        if let Some(found) = self.run_on.as_deref_mut().and_then(|run_on| run_on.take_outcome_place(requests)) {
             leave(found, at.since(due), requests);
         }
     }
 
     /// Counts requests dropped because they are later than `max_late_ns`; the last one was due at `due`.
-    pub fn dropped(&mut self, due: Nanos, requests: u64, max_late_ns: u64) {
+    pub fn count_dropped(&mut self, due: Nanos, requests: u64, max_late_ns: u64) {
         if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
         }
-        self.was_due(due, requests).dropped += requests;
+        self.count_due(due, requests).dropped += requests;
         let found = match self.run_on.as_deref_mut() {
             Some(run_on) if run_on.begun_at <= due => None,
             Some(run_on) => {
                 run_on.found.later_dropped += requests;
-                run_on.learned(requests)
+                run_on.take_outcome_place(requests)
             }
             None => self.interval.open_loop.as_deref_mut(),
         };
@@ -147,39 +147,39 @@ impl Tally {
         }
     }
 
-    pub(super) fn abandoned_scheduled(&mut self, request: &OpenRequest, at: Nanos) {
+    pub(super) fn count_abandoned_scheduled(&mut self, request: &OpenRequest, at: Nanos) {
         let age_ns = at.since(request.due);
-        match self.learned(request) {
+        match self.later_outcome(request) {
             Some(found) => found.censored.record(age_ns),
             None => self.interval.open_loop.get_or_insert_default().censored.record(age_ns),
         }
     }
 
     /// Counts requests unsent at the end of the run; the last one was due at `due`.
-    pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
-        self.was_due(due, requests).unsent += requests;
-        self.left_waiting(due, at, requests);
+    pub fn count_unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
+        self.count_due(due, requests).unsent += requests;
+        self.count_waiting_at_end(due, at, requests);
     }
 
     /// Counts unsent requests that the schedule's catch-up limit held back.
-    pub fn held_back(&mut self, requests: u64) {
+    pub fn count_held_back(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().held_back += requests;
     }
 
     /// Counts further requests that would have been due without a limit on their number.
-    pub fn beyond(&mut self, requests: u64) {
+    pub fn count_beyond_limit(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().beyond += requests;
     }
 
     /// Records a connection's pause before a batch, as set by a script.
-    pub fn paused(&mut self, pause_ns: u64) {
+    pub fn record_pause(&mut self, pause_ns: u64) {
         if self.rules.open_loop.is_some() {
             self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
         }
     }
 
     /// Counts a time in which due requests, one of them since `from`, waited only for a connection.
-    pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
+    pub fn count_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         open_loop.all_busy_ns += until.since(since.max(self.start));
         open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
@@ -196,7 +196,7 @@ impl Tally {
         }
     }
 
-    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoopStats<u32> {
+    fn count_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoopStats<u32> {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         if due < self.due_from {
             open_loop.carried += requests;

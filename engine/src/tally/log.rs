@@ -13,7 +13,7 @@ impl Tally {
 
     /// Logs a request that has ended, or is in flight at the end of the run.
     #[inline]
-    pub(super) fn log(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
+    pub(super) fn log_request(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
         if let Some(watched) = request.watched.as_deref().filter(|watched| watched.is_logged) {
             self.write_down(request, watched, at, fate);
         }

@@ -18,7 +18,7 @@ pub(super) struct OtherProtocol {
 
 impl OtherProtocol {
     /// Records a failure with this cause.
-    pub fn failed(&mut self, cause: Cause) {
+    pub fn record_failure(&mut self, cause: Cause) {
         if matches!(cause, Cause::Protocol(error) if error.is_other_protocol()) {
             self.answers += 1;
             self.cause = Some(cause);
@@ -26,14 +26,14 @@ impl OtherProtocol {
     }
 
     /// Counts a response with status 400 saying that the port expects TLS.
-    pub fn responded(&mut self) {
+    pub fn count_tls_hint(&mut self) {
         self.answers += 1;
         self.responses += 1;
         self.cause = Some(Cause::Status(400));
     }
 
     /// True if there are complete responses, and all `completed` ones say that the port expects TLS.
-    pub fn has_all(&self, completed: u64) -> bool {
+    pub fn all_say_tls(&self, completed: u64) -> bool {
         self.responses > 0 && completed <= self.responses
     }
 

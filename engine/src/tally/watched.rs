@@ -17,14 +17,14 @@ impl Tally {
 
     /// Notes for the next request started for the first time, if needed.
     #[inline]
-    pub fn watch(&mut self) -> Option<Box<Watched>> {
+    pub fn watch_next_request(&mut self) -> Option<Box<Watched>> {
         if self.watches { Some(self.watched()) } else { None }
     }
 
     #[inline(never)]
     fn watched(&mut self) -> Box<Watched> {
         let mut watched = self.unwatched.pop().unwrap_or_default();
-        watched.is_logged = self.log.as_mut().is_some_and(|log| log.picks());
+        watched.is_logged = self.log.as_mut().is_some_and(|log| log.picks_next_request());
         watched
     }
 
@@ -37,12 +37,12 @@ impl Tally {
             && let Some(response) = watched.sample.take()
         {
             if counts {
-                samples.complete(request.status, failed, &response);
+                samples.keep_if_wanted(request.status, failed, &response);
             }
-            samples.put_back(response);
+            samples.recycle_memory(response);
         }
         if let Some(checks) = &mut self.checks {
-            checks.put_back(&mut watched.checked);
+            checks.recycle_memory(&mut watched.checked);
         }
         if self.watches {
             *watched = Watched::default();

@@ -14,7 +14,7 @@ fn run_together(connections: u32, more: &str) -> Ran {
 }
 
 #[test]
-fn every_completion_is_found_by_a_wait() {
+fn waits_account_for_all_completions() {
     for connections in [1, 10, 3 * HANDLED_PER_TURN as u32] {
         let Ran { totals, .. } = run_together(connections, "");
         let (activity, counters) = (totals.activity, totals.counters);
@@ -29,7 +29,7 @@ fn every_completion_is_found_by_a_wait() {
 }
 
 #[test]
-fn what_arrived_while_the_worker_was_stalled_is_one_backlog() {
+fn arrivals_during_a_stall_are_one_backlog() {
     let connections = 3 * HANDLED_PER_TURN as u32;
     let Ran { totals, .. } = run_together(connections, "[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2");
     let (activity, counters) = (totals.activity, totals.counters);
@@ -50,7 +50,7 @@ impl Network for Busy {
 const BUSY: Duration = Duration::from_millis(200);
 
 #[test]
-fn nothing_of_a_warm_up_counts_as_activity() {
+fn warm_up_activity_is_not_counted() {
     // The warm-up is over before anything is handled.
     let warm = Config { max_inflight: 1, warmup_ns: 50 * MS, duration_ns: Some(100 * MS), ..config() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
@@ -62,7 +62,7 @@ fn nothing_of_a_warm_up_counts_as_activity() {
 }
 
 #[test]
-fn every_interval_has_its_activity() {
+fn activity_is_recorded_per_interval() {
     // Nothing is collected: the first interval is in the mailbox, all others are merged.
     let Ran { totals, end } = run_together(1, "");
     let (all, others) = (totals.activity, end.interval.activity);

@@ -29,7 +29,7 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64, &str)> {
 }
 
 #[test]
-fn a_text_is_found_however_the_body_is_split() {
+fn body_checks_find_texts_across_splits() {
     for split in 1..=CHUNKED.len() {
         let whole = texts(&["aababa", "babc", "bababc", "aba", "c"]);
         let totals = checked(&whole, CHUNKED, split);
@@ -41,7 +41,7 @@ fn a_text_is_found_however_the_body_is_split() {
 }
 
 #[test]
-fn a_field_is_found_by_its_name_in_any_case_and_its_value() {
+fn header_checks_ignore_case_of_names() {
     for (headers, expected) in [
         (vec![header("x-kind", None), header("X-KIND", Some("other"))], None),
         (vec![header("X-Kind", Some("Test"))], Some((0, "test"))),
@@ -57,7 +57,7 @@ fn a_field_is_found_by_its_name_in_any_case_and_its_value() {
 }
 
 #[test]
-fn what_has_no_body_contains_no_text() {
+fn empty_bodies_fail_text_checks() {
     for answer in ["HTTP/1.1 204 No Content\\r\\n\\r\\n", "HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n"] {
         let totals = checked(&texts(&["a"]), answer, 1_000);
         assert_eq!(rows(&totals), [(Phase::Check, Cause::Check(0), 10, "")], "{answer}");
@@ -65,7 +65,7 @@ fn what_has_no_body_contains_no_text() {
 }
 
 #[test]
-fn a_request_counts_once_whatever_its_response_is_blamed_for() {
+fn responses_with_several_faults_count_once() {
     let answer = "HTTP/1.1 503 Busy\\r\\nContent-Length: 4\\r\\n\\r\\nbusy";
     let rules = Rules { timeout_ns: Some(0), ..config().rules };
     let checks = Checks { headers: vec![header("ETag", None)], ..texts(&["ok", "busy"]) };
@@ -77,7 +77,7 @@ fn a_request_counts_once_whatever_its_response_is_blamed_for() {
 }
 
 #[test]
-fn a_list_of_statuses_says_what_is_a_success() {
+fn expected_statuses_define_success() {
     let not_found = "HTTP/1.1 404 Not Found\\r\\nContent-Length: 0\\r\\n\\r\\n";
     let found = "HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n";
     for (list, answer, failure) in

@@ -30,14 +30,14 @@ fn all_busy_ms(totals: &Totals) -> (u64, u64) {
 }
 
 #[test]
-fn while_connections_are_too_few_the_time_counts() {
+fn time_counts_while_all_connections_are_busy() {
     let totals = run(connections(1), 5, "connect_us = 0.0\nlatency_us = 10000.0");
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
     assert!(busy_ms >= 980 && longest_ms >= 480, "{busy_ms} {longest_ms}");
 }
 
 #[test]
-fn connections_that_are_missing_are_not_busy() {
+fn missing_connections_are_not_busy() {
     // The request due at 0.2 s breaks the connection. There is no other until 0.4 s.
     let scenario = "connect_us = 0.0\nlatency_us = 100.0\nrefuse = [{ from_s = 0.15, for_s = 0.25 }]\n\
                     [[fault]]\nevery = 100\nwhat = 'reset'";
@@ -49,7 +49,7 @@ fn connections_that_are_missing_are_not_busy() {
 }
 
 #[test]
-fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
+fn leaving_connections_are_not_busy() {
     // The server does not close after the third request: for a second no request can be sent.
     let config = Config { requests_per_connection: Some(per_connection(3)), ..connections(1) };
     let totals = run(config, 100, "connect_us = 0.0\nlatency_us = 1000.0");
@@ -59,7 +59,7 @@ fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
 }
 
 #[test]
-fn where_there_is_to_be_no_connection_none_is_busy() {
+fn stages_without_connections_are_not_busy() {
     let level = |length_ms, count| ConnectionLevel { length: Duration::from_millis(length_ms), from: count, to: count };
     let stages = vec![level(300, 0), level(300, 2), level(400, 0)];
     let staged = Demand::Staged(ConnectionLevels { stages, part: Partition::WHOLE });
@@ -71,7 +71,7 @@ fn where_there_is_to_be_no_connection_none_is_busy() {
 }
 
 #[test]
-fn a_stall_of_the_worker_is_no_lack_of_connections() {
+fn stalls_are_no_lack_of_connections() {
     let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.3";
     let totals = run(connections(40), 1, scenario);
     assert!(totals.open_loop.as_deref().unwrap().late > 300);
@@ -82,7 +82,7 @@ fn a_stall_of_the_worker_is_no_lack_of_connections() {
 }
 
 #[test]
-fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
+fn lack_of_connections_persists_over_stalls() {
     let scenario = "connect_us = 0.0\nlatency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2";
     let totals = run(connections(1), 2, scenario);
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
@@ -94,7 +94,7 @@ fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
 }
 
 #[test]
-fn connections_that_pause_are_taken_and_how_long_they_pause_is_known() {
+fn pausing_connections_are_busy_and_timed() {
     let callbacks = Callbacks { think_ns: Some(Box::new(|| Ok(Some(100 * MS)))), ..Callbacks::default() };
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let job = Job { pacer: every(MS, None), callbacks, ..job(get(), http1(1)) };
@@ -108,7 +108,7 @@ fn connections_that_pause_are_taken_and_how_long_they_pause_is_known() {
 }
 
 #[test]
-fn a_script_that_holds_the_worker_up_is_no_lack_of_connections() {
+fn blocking_scripts_are_no_lack_of_connections() {
     let (callbacks, scenario) = blocking(1_003);
     let job = Job { pacer: every(MS, None), callbacks, ..job(get(), http1(1)) };
     let config = Config { duration_ns: Some(3 * SECOND), ..connections(40) };

@@ -85,7 +85,7 @@ fn levels(stages: &[(u64, u32, u32)]) -> Demand {
 }
 
 #[test]
-fn no_more_connections_are_opened_than_due_requests_need() {
+fn due_requests_limit_new_connections() {
     // One request per millisecond with a response after 20 ms takes 20 connections.
     for (most, expected) in [(100, 20), (12, 12)] {
         let config = Config { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
@@ -101,7 +101,7 @@ fn no_more_connections_are_opened_than_due_requests_need() {
 }
 
 #[test]
-fn a_batch_counts_as_many_requests_in_flight_as_it_has() {
+fn batches_count_each_request_in_flight() {
     let changes = Changes::default();
     let network = Box::new(Counting { latency_ns: 20 * MS, connect_ns: 0, changes: Rc::clone(&changes) });
     let config = Config {
@@ -120,7 +120,7 @@ fn a_batch_counts_as_many_requests_in_flight_as_it_has() {
 }
 
 #[test]
-fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
+fn connections_at_most_double_per_connect_time() {
     let config = Config { max_inflight: 100, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
     let (Ran { totals, .. }, there) = run(config, every(MS, None), 50 * MS, 50 * MS);
     assert_accounted(&totals);
@@ -154,7 +154,7 @@ impl Peer for OneByOne {
 }
 
 #[test]
-fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
+fn calm_latency_reveals_a_slower_target() {
     let quickness = |network: Box<dyn Network>| {
         let config = Config { max_inflight: 10, ..open_loop(OpenLoop::default()) };
         let ran = run_job(config, network, Job { pacer: every(MS / 2, None), ..job(get(), http1(1)) });
@@ -170,7 +170,7 @@ fn a_target_that_slows_down_is_told_from_one_that_takes_more_connections() {
 }
 
 #[test]
-fn a_target_that_refuses_has_no_more_connections_opened() {
+fn refusing_targets_get_no_further_connections() {
     let refuses = "refuse = [{ from_s = 0.1, for_s = 0.5 }]\nlatency_us = 1000\nclose = true\n\
                    answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let config = Config { max_inflight: 1_000, demand: Demand::Growing(3), ..open_loop(OpenLoop::default()) };
@@ -203,7 +203,7 @@ fn stages_open_and_close_connections_evenly() {
 }
 
 #[test]
-fn stages_may_have_no_connection_at_first_and_in_between() {
+fn stages_may_be_without_connections() {
     let stages = levels(&[(100, 0, 0), (100, 3, 3), (100, 0, 0), (100, 0, 2), (600, 1, 1)]);
     let config = Config { max_inflight: 3, demand: stages, ..config() };
     let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 10 * MS, 0);
@@ -213,7 +213,7 @@ fn stages_may_have_no_connection_at_first_and_in_between() {
 }
 
 #[test]
-fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
+fn workers_are_idle_until_their_first_connection() {
     let seen = |stages: &[(u64, u32, u32)]| {
         let config = Config { demand: levels(stages), ..config() };
         let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
@@ -221,9 +221,9 @@ fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
         let job = job(get(), http1(1));
         let mut engine = Engine::new(config, backend, job, Arc::default(), Arc::clone(&link));
         assert!(!link.is_idle(), "unknown before it begins");
-        engine.begin(Instant::now());
+        engine.begin_run(Instant::now());
         let mut seen = vec![link.is_idle()];
-        while engine.turn().is_none() {
+        while engine.take_turn().is_none() {
             seen.push(link.is_idle());
         }
         seen.dedup();
@@ -235,7 +235,7 @@ fn a_worker_is_idle_until_it_first_has_a_connection_to_open() {
 }
 
 #[test]
-fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
+fn warm_up_uses_first_stage_connections() {
     let stages = levels(&[(200, 2, 2), (200, 5, 5)]);
     let warm = Config { max_inflight: 5, demand: stages, warmup_ns: 300 * MS, duration_ns: Some(400 * MS), ..config() };
     let (Ran { totals, .. }, there) = run(warm, Pacer::Closed, 10 * MS, 0);
@@ -245,7 +245,7 @@ fn a_warm_up_has_the_connections_with_which_the_first_stage_begins() {
 }
 
 #[test]
-fn a_thousand_connections_are_closed_some_at_a_time() {
+fn many_connections_are_closed_in_portions() {
     let stages = levels(&[(500, 1_000, 1_000), (500, 0, 0)]);
     let config = Config { max_inflight: 1_000, demand: stages, ..config() };
     let (Ran { totals, .. }, there) = run(config, Pacer::Closed, 100 * MS, 0);
@@ -260,19 +260,19 @@ fn limited(config: Config) -> (Box<Engine<Sim>>, Arc<Control>, Arc<WorkerLink>) 
     let (control, link) = (Arc::new(Control::new(1)), Arc::new(WorkerLink::default()));
     let mut engine =
         Box::new(Engine::new(config, backend, job(get(), http1(1)), Arc::clone(&control), Arc::clone(&link)));
-    engine.begin(Instant::now());
+    engine.begin_run(Instant::now());
     (engine, control, link)
 }
 
 #[test]
-fn a_limit_holds_requests_back_and_closes_no_connection() {
+fn in_flight_limits_close_no_connection() {
     let (mut engine, _, link) = limited(config());
     for (until_ms, count) in [(200, 4), (400, 3), (500, 6)] {
-        link.limit(count, 1);
+        link.set_in_flight_limit(count, 1);
         let Advanced::Running(running) = engine.run_past(Nanos(until_ms * MS)) else { panic!("it lasts a second") };
         engine = running;
     }
-    link.limit(4, 1);
+    link.set_in_flight_limit(4, 1);
     let Advanced::Ended(end, None) = engine.run_past(Nanos::MAX) else { panic!("it does not stay") };
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
@@ -286,7 +286,7 @@ fn a_limit_holds_requests_back_and_closes_no_connection() {
 }
 
 #[test]
-fn a_worker_that_stays_goes_on_after_its_results() {
+fn staying_workers_continue_after_results() {
     let run = |config: Config| {
         let (engine, control, link) = limited(config);
         let Advanced::Ended(end, Some(mut engine)) = engine.run_past(Nanos::MAX) else { panic!("it stays") };
@@ -295,7 +295,7 @@ fn a_worker_that_stays_goes_on_after_its_results() {
         of_run += &*end.interval;
         let mut per_phase = Vec::new();
         for limit in [6, 3, 0, 6] {
-            link.limit(limit, 1);
+            link.set_in_flight_limit(limit, 1);
             let (completed, begun) = (totals.counters.completed, engine.roster.backend.now());
             for look in 1..=20 {
                 let Advanced::Running(running) = engine.run_past(begun + look * LOOK_NS) else {
@@ -326,7 +326,7 @@ fn a_worker_that_stays_goes_on_after_its_results() {
 }
 
 #[test]
-fn a_slot_that_was_never_needed_exists_only_in_the_account() {
+fn unneeded_slots_exist_only_in_accounts() {
     for (demand, first, stand_ins) in [
         (Demand::Growing(2), 2, 0),
         (Demand::Growing(2), 2, 3),
@@ -354,18 +354,18 @@ fn a_slot_that_was_never_needed_exists_only_in_the_account() {
 }
 
 #[test]
-fn responses_that_come_after_the_end_are_those_of_a_worker_that_stays() {
+fn late_responses_belong_to_the_staying_worker() {
     let config = Config { max_inflight: 6, stays: true, ..config() };
     let scenario: Scenario =
         toml::from_str("latency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.985\nfor_s = 0.05").unwrap();
     let backend = Sim::new(6, scenario.network(1));
     let (control, link) = (Arc::new(Control::new(1)), Arc::new(WorkerLink::default()));
     let mut engine = Box::new(Engine::new(config, backend, job(get(), http1(1)), control, Arc::clone(&link)));
-    engine.begin(Instant::now());
+    engine.begin_run(Instant::now());
     let Advanced::Ended(end, Some(engine)) = engine.run_past(Nanos::MAX) else { panic!("it stays") };
     assert_eq!((end.elapsed_ns, end.interval.until_ns), (SECOND, SECOND));
     link.mailbox.collect(|_| ());
-    link.limit(6, 1);
+    link.set_in_flight_limit(6, 1);
     let (mut engine, mut totals) = (engine, Totals::default());
     for look in 1..=100 {
         let Advanced::Running(running) = engine.run_past(Nanos(SECOND) + look * LOOK_NS) else {

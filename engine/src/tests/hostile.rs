@@ -196,14 +196,14 @@ fn check_fails(answer: &str, phase: Phase, error: Error) {
 }
 
 #[test]
-fn what_is_no_response_head_fails_its_request_at_every_split() {
+fn bad_heads_fail_requests_at_every_split() {
     for &(answer, error) in BAD_HEADS {
         check_fails(answer, Phase::Head, error);
     }
 }
 
 #[test]
-fn the_example_of_a_head_that_cannot_be_read_shows_the_place_at_every_split() {
+fn head_examples_show_the_fault_at_every_split() {
     let before = format!("HTTP/1.1 200 OK\r\nSet-Cookie: {}\r\n", "c".repeat(200));
     let long = "x".repeat(90);
     for (fields, expected) in [
@@ -233,7 +233,7 @@ fn the_example_of_a_head_that_cannot_be_read_shows_the_place_at_every_split() {
 }
 
 #[test]
-fn a_bad_response_takes_those_behind_it_along_and_loses_none() {
+fn bad_responses_fail_all_later_requests() {
     for &(answer, error) in BAD_HEADS {
         let (bytes, _) = unmarked(answer);
         for size in [1, 5, bytes.len()] {
@@ -247,14 +247,14 @@ fn a_bad_response_takes_those_behind_it_along_and_loses_none() {
 }
 
 #[test]
-fn what_is_no_chunked_body_fails_its_request_at_every_split() {
+fn bad_chunks_fail_requests_at_every_split() {
     for &(body, error) in BAD_CHUNKS {
         check_fails(&format!("{CHUNKED}{body}"), Phase::Body, error);
     }
 }
 
 #[test]
-fn what_does_not_end_fails_at_the_limit() {
+fn endless_responses_fail_at_the_limit() {
     let fields = format!("HTTP/1.1 200 OK\r\n{}", "A: endless head\r\n".repeat(HEAD_MAX));
     let empty_lines = "\r\n".repeat(HEAD_MAX);
     let status_line = format!("HTTP/1.1 200 {}", "x".repeat(2 * HEAD_MAX));
@@ -272,7 +272,7 @@ fn what_does_not_end_fails_at_the_limit() {
 }
 
 #[test]
-fn odd_answers_are_answers_at_every_split() {
+fn odd_responses_are_complete_at_every_split() {
     for &(answer, connects) in ODD_ANSWERS {
         let (bytes, used) = unmarked(answer);
         for size in sizes(bytes.len()) {
@@ -287,7 +287,7 @@ fn odd_answers_are_answers_at_every_split() {
 }
 
 #[test]
-fn empty_lines_after_a_response_are_no_error_at_every_split() {
+fn empty_lines_after_responses_are_no_error() {
     let bytes = format!("{OK}\r\n\r\n").into_bytes();
     for size in 1..=bytes.len() {
         let totals = run(pieces(&bytes, size));
@@ -301,7 +301,7 @@ fn empty_lines_after_a_response_are_no_error_at_every_split() {
 }
 
 #[test]
-fn a_close_after_every_byte_is_named_by_what_it_cut() {
+fn closes_are_named_by_the_cut_part() {
     let until_eof = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nHello, World!";
     let chunked = format!("{CHUNKED}6\r\nHello,\r\n7;x=y\r\n World!\r\n0\r\nT: t\r\n\r\n");
     for answer in [OK, &chunked, until_eof, "HTTP/1.1 200\r\nContent-Length: 9\r\n\r\nno reason"] {
@@ -320,7 +320,7 @@ fn a_close_after_every_byte_is_named_by_what_it_cut() {
 }
 
 #[test]
-fn a_reset_after_every_byte_is_named_by_the_part_it_cut() {
+fn resets_are_named_by_the_cut_part() {
     let until_eof = "HTTP/1.1 200 OK\r\n\r\nHello, World!";
     let chunked = format!("{CHUNKED}5\r\nhello\r\n0\r\n\r\n");
     for answer in [OK, &chunked, until_eof] {
@@ -346,14 +346,14 @@ fn check_cut(bytes: &[u8], end: Act, expected: Option<(Phase, Cause, u64)>) {
 }
 
 #[test]
-fn a_length_that_never_comes_is_waited_for_and_given_up() {
+fn missing_body_bytes_are_abandoned() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello";
     check_given_up(pieces(answer, 7), Cause::Late, answer.len() as u64, 0);
     check_cut(answer, Act::Close, Some((Phase::Body, Cause::Protocol(Error::ClosedInBody), REQUESTS)));
 }
 
 #[test]
-fn a_response_without_an_end_is_late_for_what_is_missing() {
+fn endless_responses_are_late_by_missing_part() {
     for (answer, late) in [
         ("HTTP/1.1 200 OK\r\nServer: s\r\n\r\nhello", Cause::LateToClose),
         ("HTTP/1.0 200 OK\r\n\r\n", Cause::LateToClose),
@@ -368,18 +368,18 @@ fn a_response_without_an_end_is_late_for_what_is_missing() {
 }
 
 #[test]
-fn silence_is_late_and_then_given_up() {
+fn silent_servers_are_late_then_abandoned() {
     check_given_up(Vec::new(), Cause::Late, 0, 0);
 }
 
 #[test]
-fn a_byte_a_second_is_late_and_then_given_up() {
+fn trickling_responses_are_late_then_abandoned() {
     let drip = (1..).zip(OK.bytes()).map(|(second, byte)| (second * SECOND, Act::Send(vec![byte])));
     check_given_up(drip.collect(), Cause::LateInHead, 9, 0);
 }
 
 #[test]
-fn interim_answers_without_end_are_counted_and_given_up() {
+fn endless_interim_responses_are_counted_and_abandoned() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let ten_a_second = (1..1_000).map(|tenth| (tenth * SECOND / 10, Act::Send(interim.to_vec())));
     // The last byte that counts arrives when the request is abandoned, at 9.5 s.
@@ -405,7 +405,7 @@ fn check_given_up(acts: Vec<(u64, Act)>, late: Cause, bytes: u64, interim: u64) 
 }
 
 #[test]
-fn bytes_after_a_response_are_an_error_at_every_split() {
+fn extra_bytes_are_errors_at_every_split() {
     let extra = "bytes without a request";
     let bytes = format!("{OK}{extra}").into_bytes();
     for size in 1..=bytes.len() {
@@ -423,7 +423,7 @@ fn bytes_after_a_response_are_an_error_at_every_split() {
 }
 
 #[test]
-fn an_unannounced_close_fails_the_next_request() {
+fn unannounced_closes_fail_the_next_request() {
     for size in 1..=OK.len() {
         let totals = run(pieces_then(OK.as_bytes(), size, Act::Close));
         let expected = (Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), 1);
@@ -433,7 +433,7 @@ fn an_unannounced_close_fails_the_next_request() {
 }
 
 #[test]
-fn an_early_answer_counts_and_ends_the_upload_at_every_split() {
+fn early_responses_end_uploads_at_every_split() {
     let answer = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno";
     for size in 1..=answer.len() {
         let totals = run_with(pieces(answer, size), 1, request("POST", vec![b'x'; 5_000]), 100);

@@ -7,7 +7,7 @@ use super::*;
 use onrush_proto::Error;
 
 #[test]
-fn a_stall_of_ten_seconds_is_one_long_latency() {
+fn server_stall_is_one_long_latency() {
     let minute = Config { duration_ns: Some(60 * SECOND), ..config() };
     let ran = run_http(minute, "connect_us = 0.0\n[[stall]]\nfrom_s = 20.0\nfor_s = 10.0");
     // Sequential requests of 1 ms each. The request sent at 19.999 s would end at 20 s and ends at 30 s instead.
@@ -34,7 +34,7 @@ fn ten_connections_stall_together() {
 }
 
 #[test]
-fn idle_times_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
+fn idle_times_are_zero_rates_only_natively() {
     let scenario = "connect_us = 0.0\n[[stall]]\nfrom_s = 0.5\nfor_s = 0.4";
     let native = run_http(config(), scenario);
     assert_eq!(native.totals.rates.count(), 10);
@@ -46,7 +46,7 @@ fn idle_times_are_zeros_in_native_rates_and_grow_in_compatible_ones() {
 }
 
 #[test]
-fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
+fn native_runs_under_a_millisecond_have_rates() {
     let one = |compat| {
         let rules = Rules { scale: scale(compat), ..config().rules };
         let ran = run_http(Config { rules, requests: Some(1), duration_ns: None, ..config() }, SHORT);
@@ -58,7 +58,7 @@ fn a_run_of_less_than_a_millisecond_has_a_rate_natively() {
 }
 
 #[test]
-fn a_last_interval_of_half_the_length_has_a_rate() {
+fn half_last_intervals_have_a_rate() {
     for (duration_ms, compat, expected) in [(149, false, 1), (150, false, 2), (150, true, 1), (49, false, 1)] {
         let rules = Rules { scale: scale(compat), ..config().rules };
         let ran = run_http(Config { rules, duration_ns: Some(duration_ms * MS), ..config() }, "connect_us = 0.0");
@@ -67,7 +67,7 @@ fn a_last_interval_of_half_the_length_has_a_rate() {
 }
 
 #[test]
-fn what_went_wrong_is_known_to_a_tenth_of_a_second() {
+fn error_times_are_exact_to_a_tenth() {
     let rules = Rules { timeout_ns: Some(200 * MS), ..config().rules };
     let ran = run_http(Config { rules, ..config() }, "connect_us = 0.0\n[[stall]]\nfrom_s = 0.35\nfor_s = 10.0");
     let row = &ran.totals.ledger.rows()[0];
@@ -75,7 +75,7 @@ fn what_went_wrong_is_known_to_a_tenth_of_a_second() {
 }
 
 #[test]
-fn exactly_so_many_requests_are_started() {
+fn request_limits_are_exact() {
     let limited = Config { max_inflight: 7, requests: Some(1000), duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0");
     assert_eq!(ran.totals.counters.started, 1000);
@@ -84,7 +84,7 @@ fn exactly_so_many_requests_are_started() {
 }
 
 #[test]
-fn every_started_request_ends_in_one_way_whatever_goes_wrong() {
+fn every_started_request_ends_exactly_once() {
     let scenario = "
         [[fault]]\nevery = 7\nwhat = 'reset'\nafter_bytes = 20
         [[fault]]\nevery = 11\nwhat = 'close'\nafter_bytes = 45
@@ -108,7 +108,7 @@ fn every_started_request_ends_in_one_way_whatever_goes_wrong() {
 }
 
 #[test]
-fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
+fn abandoning_a_request_abandons_those_behind() {
     let hanging: Scenario = toml::from_str("connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").unwrap();
     let give_up_ns = Some(100 * MS);
     let pipelined = Config { depth: 4, requests: Some(8), duration_ns: None, give_up_ns, ..config() };
@@ -120,7 +120,7 @@ fn giving_up_the_first_of_a_batch_gives_up_those_behind_it() {
 }
 
 #[test]
-fn an_unanswered_request_times_out_and_is_abandoned_later() {
+fn unanswered_requests_time_out_then_are_abandoned() {
     let give_up = Config { duration_ns: Some(10 * SECOND), give_up_ns: Some(4 * SECOND), ..config() };
     let totals = run_http(give_up, "connect_us = 0.0\n[[fault]]\nevery = 1\nwhat = 'hang'").totals;
     // Sent at 0, 4 and 8 s: all three exceed 2 s (the third only reaches it at the end), two are abandoned.
@@ -136,7 +136,7 @@ fn an_unanswered_request_times_out_and_is_abandoned_later() {
 }
 
 #[test]
-fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
+fn late_responses_keep_their_latency_natively() {
     let slow = Config { duration_ns: Some(9 * SECOND), give_up_ns: None, ..config() };
     let scenario = "connect_us = 0.0\nlatency_us = 2500000.0";
     let native = run_http(slow.clone(), scenario).totals;
@@ -150,7 +150,7 @@ fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
 }
 
 #[test]
-fn a_refusing_server_is_asked_ever_more_slowly() {
+fn refusing_servers_are_retried_ever_more_slowly() {
     let minute = Config { duration_ns: Some(60 * SECOND), ..config() };
     let ran = run_http(minute, "[[refuse]]\nfrom_s = 0.0\nfor_s = 100.0");
     // Doubling from 1 ms to 1 s takes about 1 s; then one per second, plus or minus a quarter.
@@ -160,7 +160,7 @@ fn a_refusing_server_is_asked_ever_more_slowly() {
 }
 
 #[test]
-fn a_server_that_accepts_and_resets_does_not_make_the_engine_spin() {
+fn accept_and_reset_does_not_busy_loop() {
     let minute = Config { duration_ns: Some(60 * SECOND), ..config() };
     let ran = run_http(minute, "[[fault]]\nevery = 1\nwhat = 'reset'");
     assert!((60..90).contains(&ran.totals.counters.connects), "{}", ran.totals.counters.connects);
@@ -170,7 +170,7 @@ fn a_server_that_accepts_and_resets_does_not_make_the_engine_spin() {
 }
 
 #[test]
-fn a_run_of_requests_waits_for_its_target_and_gives_up_in_the_end() {
+fn request_runs_end_after_long_unreachability() {
     let limited = Config { requests: Some(10), duration_ns: None, patience_ns: 5 * SECOND, ..config() };
     let back = run_http(limited.clone(), "[[refuse]]\nfrom_s = 0.0\nfor_s = 3.0");
     assert_eq!(back.totals.counters.completed, 10, "refused connects use up no request");
@@ -182,7 +182,7 @@ fn a_run_of_requests_waits_for_its_target_and_gives_up_in_the_end() {
 }
 
 #[test]
-fn an_announced_close_is_no_error_and_delays_nothing() {
+fn announced_closes_are_no_error() {
     let scenario = "connect_us = 1000.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
     let totals = run_http(config(), scenario).totals;
     assert_eq!(totals.counters.completed, 500, "connect and response take 1 ms each");
@@ -190,7 +190,7 @@ fn an_announced_close_is_no_error_and_delays_nothing() {
 }
 
 #[test]
-fn an_answer_that_ends_with_the_stream_is_no_error() {
+fn responses_ending_with_the_stream_succeed() {
     let scenario = "connect_us = 1000.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\n\\r\\nto the end\"";
     let totals = run_http(config(), scenario).totals;
     assert_eq!((totals.counters.completed, totals.counters.connects), (500, 500));
@@ -198,7 +198,7 @@ fn an_answer_that_ends_with_the_stream_is_no_error() {
 }
 
 #[test]
-fn the_answer_counts_the_same_however_it_is_split() {
+fn response_counts_do_not_depend_on_splits() {
     let answer_bytes = Scenario::default().answer.len() as u64;
     for split in 1..=answer_bytes {
         let pieces = run_http(config(), &format!("connect_us = 0.0\nsplit = {split}")).totals;
@@ -209,7 +209,7 @@ fn the_answer_counts_the_same_however_it_is_split() {
 }
 
 #[test]
-fn reset_and_close_at_every_byte_are_counted_and_named() {
+fn resets_and_closes_at_every_byte_are_counted() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
     for what in ["reset", "close"] {
         for after in 0..answer.len() {
@@ -226,7 +226,7 @@ fn reset_and_close_at_every_byte_are_counted_and_named() {
 }
 
 #[test]
-fn an_early_answer_ends_the_upload_and_the_connection() {
+fn early_responses_end_upload_and_connection() {
     let scenario = "
         window = 1000\nwindow_pause_us = 1000.0\nconnect_us = 0.0\nlatency_us = 100.0
         [[fault]]\nevery = 1\nwhat = { early = \"HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n\" }";
@@ -242,7 +242,7 @@ fn an_early_answer_ends_the_upload_and_the_connection() {
 }
 
 #[test]
-fn a_large_body_arrives_whole_through_short_writes() {
+fn large_uploads_survive_short_writes() {
     let scenario = "window = 999\nwindow_pause_us = 1.0\nconnect_us = 0.0";
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     let three = Config { requests: Some(3), duration_ns: None, ..config() };
@@ -254,7 +254,7 @@ fn a_large_body_arrives_whole_through_short_writes() {
 }
 
 #[test]
-fn running_out_of_local_ports_is_named_and_survived() {
+fn port_exhaustion_is_reported_and_survived() {
     let many = Config { max_inflight: 10, ..config() };
     let totals = run_http(many, "ports = 6\nconnect_us = 0.0").totals;
     assert_eq!(totals.counters.slots_opened, 6);
@@ -264,7 +264,7 @@ fn running_out_of_local_ports_is_named_and_survived() {
 }
 
 #[test]
-fn an_address_that_refuses_is_dropped_and_the_others_take_turns() {
+fn refusing_addresses_are_dropped_from_the_rotation() {
     let addresses = ["[::1]:80", "127.0.0.1:80", "127.0.0.2:80"].map(|text| text.parse().unwrap()).to_vec();
     let four = Config { max_inflight: 4, addresses, ..config() };
     let ran = run_http(four, "connect_us = 0.0\nlistens = ['127.0.0.1', '127.0.0.2']");

@@ -317,7 +317,7 @@ fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
         http2: Some(shared.clone()),
         ..job(
             request(if body > 0 { "POST" } else { "GET" }, vec![b'b'; body]),
-            http(&[HttpVersion::Http2], false, 1, &shared),
+            http_by_alpn(&[HttpVersion::Http2], false, 1, &shared),
         )
     };
     let ran = run_job(Config { lingers, ..config }, Box::new(server), job);
@@ -369,7 +369,7 @@ fn check(seed: u64) {
 }
 
 #[test]
-fn whatever_a_server_of_http2_does_accounts_balance() {
+fn http2_accounts_balance_for_random_servers() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (length, first) = (number("SIMULATE_SECONDS"), number("SIMULATE_SEED").unwrap_or(1));
     let began = Instant::now();
@@ -387,12 +387,12 @@ fn run_against(config: Config, network: impl Network + 'static) -> Ran {
         frame_max: 1 << 20,
         ..Http2Options::default()
     });
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[HttpVersion::Http2], false, 1, &shared)) };
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http_by_alpn(&[HttpVersion::Http2], false, 1, &shared)) };
     run_job(config, Box::new(network), job)
 }
 
 #[test]
-fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
+fn silent_connections_are_replaced() {
     // The first connection answers three requests and then falls silent.
     struct Fickle(Server);
     impl Network for Fickle {
@@ -413,7 +413,7 @@ fn a_connection_on_which_nothing_comes_any_more_is_replaced() {
 }
 
 #[test]
-fn connections_that_end_in_the_regular_way_cost_no_request() {
+fn regular_connection_ends_cost_no_request() {
     for (goaway_after, streams) in [(1, 8), (2, 64), (10, 64)] {
         let did = Rc::<RefCell<Did>>::default();
         let nature = Nature { goaway_after, latency_ns: MS, ..quiet() };
@@ -426,7 +426,7 @@ fn connections_that_end_in_the_regular_way_cost_no_request() {
 }
 
 #[test]
-fn connections_that_are_sent_away_before_their_responses_do_not_back_off() {
+fn early_goaways_do_not_back_off() {
     let nature = Nature { goaway_after: 10, latency_ns: 20 * MS, ..quiet() };
     let server = Server { nature, did: Rc::default(), random: Random::new(1) };
     let ran = run_against(Config { streams: 10, stand_ins: 4, ..config() }, server);
@@ -438,7 +438,7 @@ fn connections_that_are_sent_away_before_their_responses_do_not_back_off() {
 }
 
 #[test]
-fn a_server_that_turns_everything_away_is_asked_less_and_less() {
+fn servers_refusing_all_streams_cause_back_off() {
     // More requested streams do not use more of the server's places.
     for (refuses_every, resets_every, asked) in [(1, 0, 8), (0, 1, 8), (0, 1, 200)] {
         let did = Rc::<RefCell<Did>>::default();
@@ -461,7 +461,7 @@ fn a_server_that_turns_everything_away_is_asked_less_and_less() {
 }
 
 #[test]
-fn a_server_that_turns_some_away_is_asked_again_soon() {
+fn servers_refusing_some_streams_are_retried_soon() {
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { resets_every: 4, latency_ns: MS, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
@@ -473,7 +473,7 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
 }
 
 #[test]
-fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
+fn returned_requests_time_out_like_others() {
     // The only connection returns requests, and no other can be opened.
     struct Gone(Server);
     impl Network for Gone {
@@ -502,7 +502,7 @@ fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
 }
 
 #[test]
-fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
+fn constant_goaways_cause_back_off() {
     // The server announces that it processes the first request, and answers nothing.
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
@@ -514,7 +514,7 @@ fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
 }
 
 #[test]
-fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
+fn lingering_needs_enough_requests_in_flight() {
     let lingers = |streams, change: fn(&mut Config)| {
         let server =
             Server { nature: Nature { latency_ns: MS, ..quiet() }, did: Rc::default(), random: Random::new(1) };
@@ -538,7 +538,7 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
 }
 
 #[test]
-fn nothing_waits_for_several_where_long_frames_come_one_after_another() {
+fn consecutive_long_frames_prevent_lingering() {
     for (frame, lingers) in [(16 * 1024, true), (20_000, false)] {
         let nature = Nature { body: 100_000, frame, piece: 1_000, latency_ns: 2 * MS, ..quiet() };
         let server = Server { nature, did: Rc::default(), random: Random::new(1) };
@@ -549,7 +549,7 @@ fn nothing_waits_for_several_where_long_frames_come_one_after_another() {
 }
 
 #[test]
-fn requests_that_wait_to_be_sent_again_are_late_again_after_a_warm_up() {
+fn returned_requests_are_late_again_after_warm_up() {
     let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
     let server = Server { nature, did: Rc::default(), random: Random::new(1) };
     let rules = Rules { timeout_ns: Some(100 * MS), ..config().rules };
@@ -563,7 +563,7 @@ fn requests_that_wait_to_be_sent_again_are_late_again_after_a_warm_up() {
 }
 
 #[test]
-fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
+fn lingering_hardly_delays_quick_responses() {
     // Four connections of 64 answer after a third of a millisecond, shortly one after another, the others after a
     // hundred.
     struct Mixed(Server);

@@ -115,7 +115,7 @@ fn assert_only_the_last_says_so(seen: &[Vec<bool>]) {
 }
 
 #[test]
-fn the_last_request_closes_before_the_next_connection_opens() {
+fn connections_close_before_their_replacement_opens() {
     for (after, elapsed) in [(0, 21 * MS), (10 * MS, 41 * MS), (999 * MS, 2019 * MS)] {
         let (ran, seen) = run(limited(7, 21), Manners::Closes(after), None);
         assert_only_the_last_says_so(&seen);
@@ -128,7 +128,7 @@ fn the_last_request_closes_before_the_next_connection_opens() {
 }
 
 #[test]
-fn a_server_that_does_not_close_is_left_after_a_second_and_counted() {
+fn servers_not_closing_are_left_after_a_second() {
     let (ran, seen) = run(limited(5, 20), Manners::Stays, None);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5]);
     assert_eq!(ran.totals.counters.closed_first, 3, "the run ends with the last response");
@@ -139,14 +139,14 @@ fn a_server_that_does_not_close_is_left_after_a_second_and_counted() {
 }
 
 #[test]
-fn a_server_that_resets_when_it_is_to_close_makes_no_error() {
+fn resets_on_requested_close_are_no_error() {
     let (ran, seen) = run(limited(3, 12), Manners::Resets, None);
     assert_eq!(seen.len(), 4);
     assert_eq!((ran.totals.counters.closed_first, ran.totals.ledger.rows().len()), (0, 0));
 }
 
 #[test]
-fn one_request_a_connection_is_a_limit_too() {
+fn connections_may_be_limited_to_one_request() {
     let (ran, seen) = run(Config { max_inflight: 3, ..limited(1, 30) }, Manners::Closes(0), None);
     assert_eq!(seen.len(), 30);
     assert!(seen.iter().all(|requests| *requests == [true]));
@@ -154,7 +154,7 @@ fn one_request_a_connection_is_a_limit_too() {
 }
 
 #[test]
-fn no_connection_has_more_requests_when_they_are_pipelined() {
+fn pipelining_keeps_the_request_limit() {
     let (ran, seen) = run(Config { depth: 4, ..limited(10, 95) }, Manners::Closes(0), None);
     assert_only_the_last_says_so(&seen);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 10, 10, 10, 10, 10, 10, 10, 5]);
@@ -162,7 +162,7 @@ fn no_connection_has_more_requests_when_they_are_pipelined() {
 }
 
 #[test]
-fn a_server_that_closes_earlier_is_waited_for_and_makes_no_error() {
+fn earlier_server_closes_are_no_error() {
     for manners in [Manners::Closes(MS), Manners::Stays] {
         let servers = Servers { manners, tired_after: Some(3), seen: Seen::default() };
         let (ran, seen) = run_against(limited(5, 12), servers, None);
@@ -174,7 +174,7 @@ fn a_server_that_closes_earlier_is_waited_for_and_makes_no_error() {
 }
 
 #[test]
-fn batches_of_a_script_stay_whole() {
+fn script_batches_are_never_divided_by_limits() {
     let (_, seen) = run(limited(10, 27), Manners::Closes(0), Some(Script::writing(&[3])));
     assert_only_the_last_says_so(&seen);
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9, 9]);
@@ -189,7 +189,7 @@ fn batches_of_a_script_stay_whole() {
 }
 
 #[test]
-fn a_batch_that_fits_on_no_connection_ends_the_run() {
+fn batches_above_the_limit_end_the_run() {
     let (ran, seen) = run(limited(10, 100), Manners::Closes(0), Some(Script::writing(&[2, 11])));
     assert_eq!(seen.iter().flatten().count(), 2);
     let Some(ScriptFailure::Raised(failure)) = ran.end.failure else { panic!("there is a reason") };
@@ -198,14 +198,14 @@ fn a_batch_that_fits_on_no_connection_ends_the_run() {
 }
 
 #[test]
-fn what_was_left_in_the_warm_up_does_not_count() {
+fn connections_left_in_warm_up_do_not_count() {
     let warm = Config { warmup_ns: 1500 * MS, duration_ns: Some(SECOND), requests: None, ..limited(5, 0) };
     let (ran, _) = run(warm, Manners::Stays, None);
     assert_eq!(ran.totals.counters.closed_first, 1, "two in all");
 }
 
 #[test]
-fn a_connection_whose_request_was_given_up_is_left_at_once() {
+fn connections_of_abandoned_requests_close_at_once() {
     let hanging = Config { give_up_ns: Some(100 * MS), ..limited(5, 3) };
     let (ran, seen) = run(hanging, Manners::Hangs, None);
     assert_eq!((seen.len(), ran.totals.counters.abandoned), (3, 3));

@@ -121,7 +121,7 @@ pub fn run_backend(control: Control, config: Config, backend: impl Backend, job:
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
-    totals.settle();
+    totals.settle_phases();
     Ran { totals, end }
 }
 

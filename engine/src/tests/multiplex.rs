@@ -135,7 +135,7 @@ fn streams(slots: usize, requests: u64) -> Config {
 }
 
 #[test]
-fn answers_may_come_in_any_order() {
+fn responses_may_come_in_any_order() {
     // Four at a time, responses in reverse order: the first request waits for 4 ms, the last for 1 ms.
     let (ran, seen) = run(
         streams(4, 40),
@@ -160,7 +160,7 @@ fn answers_may_come_in_any_order() {
 }
 
 #[test]
-fn the_capacity_may_change_while_running() {
+fn capacity_may_change_during_the_run() {
     let greeting = [
         (0, frame(kind::CAPACITY, 0, &[1])),
         (100 * MS, frame(kind::CAPACITY, 0, &[6])),
@@ -195,7 +195,7 @@ fn control_frames_are_answered_with_nothing_in_flight() {
 }
 
 #[test]
-fn a_protocol_has_its_own_timer_to_the_nanosecond() {
+fn protocol_timers_are_exact_to_the_nanosecond() {
     let client = || Second::new(1, 0).alive_every(70 * MS + 7);
     let (_, seen) = run(config(), 0, client, &[], |_, stream, _| vec![(400 * MS, frame(kind::ANSWER, stream, b""))]);
     let expected: Vec<Nanos> = (1..=14).map(|n| Nanos(n * (70 * MS + 7))).filter(|at| at.0 < SECOND).collect();
@@ -203,7 +203,7 @@ fn a_protocol_has_its_own_timer_to_the_nanosecond() {
 }
 
 #[test]
-fn one_request_fails_while_the_others_live() {
+fn failed_streams_leave_others_open() {
     let behaviour: Behaviour = |number, stream, _| {
         let kind = if number % 5 == 0 { kind::ERROR } else { kind::ANSWER };
         vec![(MS, frame(kind, stream, b""))]
@@ -217,7 +217,7 @@ fn one_request_fails_while_the_others_live() {
 }
 
 #[test]
-fn a_draining_connection_is_replaced_without_an_error() {
+fn draining_connections_are_replaced_without_error() {
     let behaviour: Behaviour = |number, stream, _| {
         let answer = (5 * MS, frame(kind::ANSWER, stream, b""));
         if number % 10 == 0 { vec![(0, frame(kind::GOAWAY, 0, b"")), answer] } else { vec![answer] }
@@ -229,7 +229,7 @@ fn a_draining_connection_is_replaced_without_an_error() {
 }
 
 #[test]
-fn a_request_that_was_not_looked_at_is_started_again_and_counted_once() {
+fn unprocessed_requests_restart_and_count_once() {
     let behaviour: Behaviour = |number, stream, _| match number % 10 {
         0 => vec![(0, frame(kind::GOAWAY, 0, b"")), (0, frame(kind::UNSEEN, stream, b""))],
         _ => vec![(MS, frame(kind::ANSWER, stream, b""))],
@@ -243,7 +243,7 @@ fn a_request_that_was_not_looked_at_is_started_again_and_counted_once() {
 }
 
 #[test]
-fn one_request_may_have_several_answers() {
+fn requests_may_have_several_messages() {
     let behaviour: Behaviour = |_, stream, _| {
         let part = |ms| (ms * MS, frame(kind::PART, stream, b"part"));
         vec![part(1), part(2), part(3), (4 * MS, frame(kind::ANSWER, stream, b"last"))]
@@ -254,7 +254,7 @@ fn one_request_may_have_several_answers() {
 }
 
 #[test]
-fn flow_control_stalls_an_upload_and_lets_it_go_on() {
+fn flow_control_pauses_and_resumes_uploads() {
     let behaviour: Behaviour = |_, stream, _| vec![(0, frame(kind::ANSWER, stream, b""))];
     // 1000 bytes with room for 100 at first, and 100 more 1 ms after each part: 9 waits.
     let (ran, seen) = run(streams(1, 1), 1000, || Second::new(1, 100), &[], behaviour);
@@ -280,7 +280,7 @@ fn interleaved(_: u32, _: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn interleaved_answers_have_first_bytes_of_their_own() {
+fn interleaved_responses_have_separate_first_bytes() {
     let two = streams(2, 20);
     let two = Config { rules: Rules { phases: true, ..two.rules }, ..two };
     let (ran, _) = run_against(two, second(2), &[], interleaved);
@@ -295,7 +295,7 @@ fn interleaved_answers_have_first_bytes_of_their_own() {
 }
 
 #[test]
-fn a_first_byte_counts_before_its_frame_is_whole() {
+fn first_bytes_count_before_complete_frames() {
     let behaviour: Behaviour = |_, stream, _| {
         let head = frame(kind::HEAD, stream, b"a head");
         let (first, rest) = head.split_at(3);
@@ -325,7 +325,7 @@ fn receiving(job: Job) -> (Job, Received) {
 }
 
 #[test]
-fn a_script_hears_each_of_interleaved_bodies_whole() {
+fn scripts_get_interleaved_bodies_whole() {
     let (job, received) = receiving(second(2));
     run_against(streams(2, 2), job, &[], interleaved);
     let said = |head: &str, body: &str| (head.to_owned(), body.to_owned());
@@ -333,7 +333,7 @@ fn a_script_hears_each_of_interleaved_bodies_whole() {
 }
 
 #[test]
-fn a_stream_is_reset_inside_its_body_while_others_go_on() {
+fn stream_resets_inside_bodies_spare_others() {
     let behaviour: Behaviour = |_, _, open| match open {
         &[a, b] => vec![
             (MS, frame(kind::HEAD, a, b"first")),
@@ -354,7 +354,7 @@ fn a_stream_is_reset_inside_its_body_while_others_go_on() {
 }
 
 #[test]
-fn one_body_is_thrown_away_unseen_while_another_is_read() {
+fn unwanted_bodies_are_skipped_between_wanted_ones() {
     let behaviour: Behaviour = |_, _, open| match open {
         &[a, b] => {
             let large = frame(kind::DATA, a, &[b'a'; 50_000]);
@@ -378,7 +378,7 @@ fn one_body_is_thrown_away_unseen_while_another_is_read() {
 }
 
 #[test]
-fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
+fn requests_in_flight_outlast_the_warm_up() {
     let behaviour: Behaviour = |_, stream, _| vec![(30 * MS, frame(kind::ANSWER, stream, b""))];
     let four = Config { depth: 4, warmup_ns: 100 * MS, duration_ns: Some(300 * MS), ..config() };
     let (ran, _) = run_against(four, second(4), &[], behaviour);
@@ -398,7 +398,7 @@ struct Numbered {
 }
 
 impl Source for Numbered {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         let numbers = self.next..(self.next + self.length).min(self.last);
         self.next = numbers.end;
         batch.extend(numbers.map(|number| request("POST", vec![number as u8])));
@@ -407,7 +407,7 @@ impl Source for Numbered {
 }
 
 #[test]
-fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
+fn excess_batch_requests_start_later_in_order() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
@@ -420,7 +420,7 @@ fn what_a_connection_has_no_room_for_is_started_later_and_in_order() {
 }
 
 #[test]
-fn what_a_connection_has_no_room_for_may_start_on_another() {
+fn excess_batch_requests_may_change_connection() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
     let source = Box::new(Numbered { length: 10, next: 0, last: 100 });
@@ -432,7 +432,7 @@ fn what_a_connection_has_no_room_for_may_start_on_another() {
 }
 
 #[test]
-fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
+fn exhausted_sources_end_the_worker() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))];
     let source = Box::new(Numbered { length: 10, next: 0, last: 25 });
     let window = || Protocol::Other(Box::new(Second::new(4, 1_000)));
@@ -445,11 +445,11 @@ fn a_source_that_has_no_more_ends_the_worker_when_all_is_answered() {
 }
 
 #[test]
-fn bytes_of_http1_are_refused_elsewhere_with_the_reason() {
+fn http1_bytes_are_refused_by_other_protocols() {
     let bytes: Rc<[u8]> = (*b"GET / HTTP/1.1\r\n\r\n").into();
     let mut outlines = Vec::new();
     outline(&bytes, &mut outlines).expect("a request");
-    let written = Request::from(Wire::among(&bytes, outlines.remove(0)));
+    let written = Request::from(Wire::from_outline(&bytes, outlines.remove(0)));
     let job = Job { source: Box::new(Repeated(vec![written])), ..second(1) };
     let (ran, _) = run_against(config(), job, &[], |_, _, _| unreachable!("nothing is sent"));
     let reason = "the request was written as HTTP/1.1, which this connection does not speak";
@@ -458,7 +458,7 @@ fn bytes_of_http1_are_refused_elsewhere_with_the_reason() {
 }
 
 #[test]
-fn a_stream_that_lives_is_neither_late_nor_given_up() {
+fn open_ended_streams_are_never_late() {
     let behaviour: Behaviour = |number, stream, _| {
         let messages = (1..=8).map(|n| (n * 100 * MS, frame(kind::MESSAGE, stream, b"tick")));
         match number {
@@ -476,7 +476,7 @@ fn a_stream_that_lives_is_neither_late_nor_given_up() {
 }
 
 #[test]
-fn connections_of_one_run_may_speak_different_protocols() {
+fn connections_may_use_different_protocols() {
     /// A server that responds in the client's protocol.
     struct Bilingual(Rc<RefCell<Vec<&'static str>>>);
     struct Heard(Rc<RefCell<Vec<&'static str>>>);
@@ -512,7 +512,7 @@ fn connections_of_one_run_may_speak_different_protocols() {
 }
 
 #[test]
-fn a_server_that_chooses_no_protocol_fails_as_tls_does() {
+fn missing_protocol_choice_is_a_tls_failure() {
     let make_protocol: MakeProtocol = Box::new(|_| Err(TlsFailure::NoProtocol));
     let job = Job { make_protocol, ..second(1) };
     let (ran, seen) = run_against(Config { patience_ns: SECOND, ..streams(1, 1) }, job, &[], |_, _, _| Vec::new());
@@ -523,7 +523,7 @@ fn a_server_that_chooses_no_protocol_fails_as_tls_does() {
 }
 
 #[test]
-fn a_request_that_comes_back_is_sent_again_with_what_it_had() {
+fn returned_requests_keep_their_content() {
     // The third request is never processed.
     let behaviour: Behaviour = |number, stream, _| {
         let kind = if (3..=6).contains(&number) { kind::UNSEEN } else { kind::ANSWER };
@@ -540,7 +540,7 @@ fn a_request_that_comes_back_is_sent_again_with_what_it_had() {
 }
 
 #[test]
-fn what_a_server_returns_that_has_answered_nothing_is_sent_again_once() {
+fn unanswered_connections_return_requests_only_once() {
     let behaviour: Behaviour = |_, stream, _| vec![(MS, frame(kind::UNSEEN, stream, b""))];
     let (ran, seen) = run_against(streams(1, 5), second(1), &[], behaviour);
     assert_eq!((ran.totals.counters.returned, ran.totals.counters.failed), (5, 5));
@@ -548,7 +548,7 @@ fn what_a_server_returns_that_has_answered_nothing_is_sent_again_once() {
 }
 
 #[test]
-fn more_connections_are_opened_for_as_many_requests_as_may_be_in_flight() {
+fn connection_growth_accounts_for_stream_capacity() {
     let behaviour: Behaviour = |_, stream, _| vec![(20 * MS, frame(kind::ANSWER, stream, b""))];
     let rules = Config {
         depth: 4,
@@ -565,7 +565,7 @@ fn more_connections_are_opened_for_as_many_requests_as_may_be_in_flight() {
 }
 
 #[test]
-fn another_connection_takes_the_place_of_one_that_goes_away_at_once() {
+fn goaway_connections_are_replaced_at_once() {
     // The first response of every four takes 50 ms longer, and GOAWAY comes with the fourth request.
     let behaviour: Behaviour = |number, stream, _| {
         let answer = (if number % 4 == 1 { 60 } else { 10 } * MS, frame(kind::ANSWER, stream, b""));

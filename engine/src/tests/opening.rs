@@ -91,7 +91,7 @@ fn longest_burst(seen: &str) -> usize {
 }
 
 #[test]
-fn answers_are_served_while_connections_are_opened() {
+fn responses_are_handled_while_connections_open() {
     let many = Config { max_inflight: 1_000, requests: Some(50_000), duration_ns: None, ..config() };
     for behaviour in [Behaviour::KeepAlive, Behaviour::Close] {
         let (totals, seen) = run(many.clone(), behaviour, None);
@@ -103,7 +103,7 @@ fn answers_are_served_while_connections_are_opened() {
 }
 
 #[test]
-fn the_end_is_looked_at_while_connections_are_opened() {
+fn runs_may_end_while_connections_open() {
     let many = Config { max_inflight: 10_000, ..config() };
     let (totals, seen) = run(many, Behaviour::Never, Some(100));
     let connects = seen.matches('c').count();
@@ -112,7 +112,7 @@ fn the_end_is_looked_at_while_connections_are_opened() {
 }
 
 #[test]
-fn every_connection_is_looked_after_however_many_there_are() {
+fn sweeps_reach_every_connection() {
     let connections = 2 * SWEPT_PER_TURN + 1;
     let many =
         Config { max_inflight: connections, duration_ns: Some(150 * MS), give_up_ns: Some(100 * MS), ..config() };
@@ -121,7 +121,7 @@ fn every_connection_is_looked_after_however_many_there_are() {
 }
 
 #[test]
-fn a_connect_is_late_only_if_it_was_unanswered() {
+fn only_unanswered_connects_are_late() {
     let connections = 1 + 3 * HANDLED_PER_TURN as u32;
     let many = Config { max_inflight: connections, duration_ns: Some(2 * SECOND), ..config() };
     let (totals, _) = run_where_others_connect(Nanos(2 * SECOND), many.clone(), Behaviour::Never, None);

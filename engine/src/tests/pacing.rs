@@ -6,7 +6,7 @@ use std::rc::Rc;
 use onrush_plan::schedule::{Arrivals, CatchUp, Dues, Rate, ScheduleSpan, Stage};
 use onrush_plan::{Partition, Schedule, fixtures};
 use onrush_stats::Gap;
-use onrush_stats::silences::common;
+use onrush_stats::silences::common_gaps;
 use rustix::io::Errno;
 
 use super::*;
@@ -23,7 +23,7 @@ fn dues(step_ns: u64, span: ScheduleSpan) -> Dues {
     let minute_ns = 60 * SECOND;
     assert!(minute_ns.is_multiple_of(step_ns), "a minute is a multiple");
     let rate = Rate::from_per_minute(minute_ns / step_ns).unwrap();
-    let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open(rate)]);
+    let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open_ended(rate)]);
     let schedule =
         Schedule { arrivals, stages, part: Partition::WHOLE, catch_up: None, max_late: None, send_slice: None };
     schedule.dues(Partition::WHOLE, span, 1)
@@ -89,7 +89,7 @@ fn run(config: Config, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
 }
 
 #[test]
-fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
+fn due_requests_start_on_any_ready_connection() {
     let ten = Config { max_inflight: 10, ..open_loop(OpenLoop::default()) };
     let (ran, asked) = run(ten, 9_765_625, 30 * MS);
     let expected: Vec<u64> = (0..).map(|k| k * 9_765_625).take_while(|&at| at < SECOND).collect();
@@ -100,7 +100,7 @@ fn a_request_starts_when_it_is_due_on_any_connection_that_is_ready() {
 }
 
 #[test]
-fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
+fn requests_without_ready_connections_start_late() {
     // One connection serves a hundred requests a second, and two hundred are due.
     let (ran, asked) = run(Config { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) }, 5 * MS, 10 * MS);
     assert_eq!(asked, (0..100).map(|k| k * 10 * MS).collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn what_no_connection_is_ready_for_starts_as_soon_as_one_is_and_is_late() {
 }
 
 #[test]
-fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
+fn lost_ready_connections_are_replaced() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\nclose = true").unwrap();
     let pacer = every(10 * MS, None);
     let three = Config { max_inflight: 3, duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
@@ -121,7 +121,7 @@ fn a_connection_that_is_lost_while_it_is_ready_is_replaced() {
 }
 
 #[test]
-fn pauses_of_a_script_come_before_what_is_due() {
+fn script_pauses_delay_due_requests() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let pacer = every(10 * MS, None);
@@ -132,7 +132,7 @@ fn pauses_of_a_script_come_before_what_is_due() {
 }
 
 #[test]
-fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
+fn stalls_count_in_all_due_requests() {
     // 1,000 requests a second for 100 s over 100 connections, responses after 10 µs, except for 10 s in the middle.
     let long = Config {
         max_inflight: 100,
@@ -156,14 +156,14 @@ fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
 }
 
 #[test]
-fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
+fn silences_require_requests_in_flight() {
     let five_seconds = || Config { duration_ns: Some(5 * SECOND - 1), ..open_loop(OpenLoop::default()) };
     let silences = |scenario: &str| {
         let scenario: Scenario = toml::from_str(scenario).unwrap();
         let end =
             run_job(five_seconds(), scenario.network(1), Job { pacer: every(SECOND, None), ..job(get(), http1(1)) })
                 .end;
-        let silences = common(&end.silences, &end.awaited);
+        let silences = common_gaps(&end.silences, &end.awaited);
         silences.iter().map(|gap: &Gap| (gap.from_ns / MS, gap.until_ns / MS)).collect::<Vec<_>>()
     };
     let quick = "connect_us = 0.0\nlatency_us = 10.0";
@@ -175,7 +175,7 @@ fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
 }
 
 #[test]
-fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
+fn unconnected_requests_await_responses_from_due_time() {
     // Every response ends its connection, and for a while no connect succeeds after that.
     let down = |from_s: f64, for_s: f64| {
         let quick = "connect_us = 0.0\nlatency_us = 10.0\nclose = true";
@@ -189,7 +189,7 @@ fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
         let callbacks = Callbacks { think_ns, ..Callbacks::default() };
         let job = Job { pacer: every(50 * MS, None), callbacks, ..job(get(), http1(1)) };
         let end = run_job(config, scenario.network(1), job).end;
-        let silences = common(&end.silences, &end.awaited);
+        let silences = common_gaps(&end.silences, &end.awaited);
         silences.iter().map(|gap: &Gap| (gap.from_ns / MS, gap.until_ns / MS)).collect::<Vec<_>>()
     };
     for max_late_ns in [None, Some(100 * MS), Some(1)] {
@@ -201,7 +201,7 @@ fn a_request_that_finds_no_connection_has_asked_since_it_was_due() {
 }
 
 #[test]
-fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
+fn only_overly_late_requests_are_dropped() {
     let rules = OpenLoop { max_late_ns: Some(500 * MS), ..OpenLoop::default() };
     let one = Config { duration_ns: Some(9_995 * MS), give_up_ns: None, ..open_loop(rules) };
     let totals = run_scenario(one, 10 * MS, "connect_us = 0.0\n[[stall]]\nfrom_s = 3.0\nfor_s = 2.0");
@@ -215,7 +215,7 @@ fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
 }
 
 #[test]
-fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
+fn unsent_requests_are_counted_with_their_age() {
     let totals = run_scenario(open_loop(OpenLoop::default()), 10 * MS, "connect_us = 0.0\nlatency_us = 100000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     // A connection that takes 100 ms per request, with a request due every 10 ms.
@@ -239,7 +239,7 @@ fn given_back(rules: OpenLoop) -> Totals {
 }
 
 #[test]
-fn what_the_server_gave_back_and_nobody_sent_again_was_due_once() {
+fn returned_unsent_requests_are_due_once() {
     let totals = given_back(OpenLoop::default());
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((totals.counters.completed, totals.counters.returned, totals.counters.open_at_end), (1, 1, 1));
@@ -247,7 +247,7 @@ fn what_the_server_gave_back_and_nobody_sent_again_was_due_once() {
 }
 
 #[test]
-fn what_the_server_gave_back_is_not_dropped_in_place_of_what_is_due() {
+fn returned_requests_do_not_cause_drops() {
     let totals = given_back(OpenLoop { max_late_ns: Some(0), ..OpenLoop::default() });
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((open_loop.due, totals.counters.started), (6, 2));
@@ -255,7 +255,7 @@ fn what_the_server_gave_back_is_not_dropped_in_place_of_what_is_due() {
 }
 
 #[test]
-fn a_warm_up_hands_over_what_it_could_not_send() {
+fn unsent_warm_up_requests_are_carried_over() {
     let warm = Config { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -266,7 +266,7 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
 }
 
 #[test]
-fn the_warm_up_shows_the_latency_of_a_calm_target() {
+fn calm_latency_includes_the_warm_up() {
     let warm = Config { max_inflight: 10, warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 200000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -276,7 +276,7 @@ fn the_warm_up_shows_the_latency_of_a_calm_target() {
 }
 
 #[test]
-fn a_connection_that_the_server_closes_while_it_waits_is_no_error() {
+fn idle_closes_before_due_requests_are_no_error() {
     let closes = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true";
     for is_error in [false, true] {
         let mut config = Config { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
@@ -297,7 +297,7 @@ fn after_a_stall(catch_up: Option<CatchUp>) -> Totals {
 }
 
 #[test]
-fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
+fn unfinished_catch_up_counts_as_held_back() {
     let counted = |catch_up| {
         let totals = after_a_stall(catch_up);
         let open_loop = totals.open_loop.as_deref().unwrap();
@@ -308,7 +308,7 @@ fn what_is_still_made_up_for_slowly_at_the_end_was_held_back() {
 }
 
 #[test]
-fn a_request_is_held_back_if_catching_up_slowly_made_it_late() {
+fn slow_catch_up_marks_requests_held_back() {
     let counted = |factor: Option<u64>, stalls: &[(f64, f64)]| {
         let rules = OpenLoop { max_late_ns: Some(300 * MS), ..OpenLoop::default() };
         let still =
@@ -339,7 +339,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 }
 
 #[test]
-fn late_requests_catch_up_at_full_speed_by_default() {
+fn late_requests_catch_up_immediately_by_default() {
     let asked = asked_after_a_stall(None);
     // Requests due in the stall leave a millisecond apart, as do five more that became due meanwhile.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
@@ -347,7 +347,7 @@ fn late_requests_catch_up_at_full_speed_by_default() {
 }
 
 #[test]
-fn after_a_stall_the_schedule_runs_faster_until_it_caught_up() {
+fn schedules_run_faster_until_caught_up() {
     let asked = asked_after_a_stall(Some(CatchUp::DOUBLE));
     // After the request that was due at 10 ms and left at 500 ms, one every 5 ms: caught up at 990 ms.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(495 + 5 * k))).collect();
@@ -361,7 +361,7 @@ fn after_a_stall_the_schedule_runs_faster_until_it_caught_up() {
 }
 
 #[test]
-fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
+fn requests_leave_at_their_slice_end() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: 0, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let slice_ns = 100 * MS;
@@ -411,7 +411,7 @@ impl Peer for Answering {
 }
 
 #[test]
-fn answers_are_gathered_until_their_slice_ends_and_arrive_when_they_did() {
+fn gathered_responses_keep_their_arrival_time() {
     let totals = run_in_slices(vec![Act::Send(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec())]);
     assert_eq!((totals.latency.min(), totals.latency.max()), (Some(3 * MS), Some(3 * MS)));
     let waits = totals.activity.waits;
@@ -419,7 +419,7 @@ fn answers_are_gathered_until_their_slice_ends_and_arrive_when_they_did() {
 }
 
 #[test]
-fn an_answer_that_ends_with_its_connection_is_gathered_once() {
+fn responses_ending_connections_are_gathered_once() {
     let answer = b"HTTP/1.1 200 OK\r\n\r\nall of it".to_vec();
     let totals = run_in_slices(vec![Act::Send(answer), Act::Close]);
     let late: u64 = totals.latency.values().filter(|(ns, _)| *ns > 4 * MS).map(|(_, count)| count).sum();
@@ -431,20 +431,20 @@ fn an_answer_that_ends_with_its_connection_is_gathered_once() {
 fn slices_hold_while_late_requests_catch_up() {
     let mut pacer = Scheduled::new(dues(MS, ScheduleSpan::default()), Some(CatchUp::DOUBLE), 4 * MS);
     let begin = Nanos(7 * MS);
-    pacer.begin(begin);
+    pacer.begin_schedule(begin);
     let next = |pacer: &Scheduled| (pacer.due_at().since(begin) / MS, pacer.next_at().since(begin) / MS);
     for (expected, now) in [((0, 0), 0), ((1, 4), 30), ((2, 32), 32), ((3, 32), 32), ((4, 32), 32), ((5, 32), 32)] {
         assert_eq!(next(&pacer), expected);
-        pacer.take(1, begin + now * MS, false);
+        pacer.take_due(1, begin + now * MS, false);
     }
     assert_eq!(next(&pacer), (6, 36), "30 ms and half of the 5 since then, and that to the end of the slice");
 }
 
 #[test]
-fn a_stall_while_catching_up_begins_it_anew() {
+fn stalls_during_catch_up_restart_it() {
     let dues = fixtures::schedule(1_000).dues(Partition::WHOLE, ScheduleSpan::default(), 1);
     let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000), 0));
-    pacer.begin(Nanos(7 * MS));
+    pacer.begin_schedule(Nanos(7 * MS));
     let quarter = MS / 4;
     for (due, next, now) in [
         // Less than a millisecond late is not held up.
@@ -457,12 +457,12 @@ fn a_stall_while_catching_up_begins_it_anew() {
     ] {
         let begin = Nanos(7 * MS);
         assert_eq!((pacer.due_at(), pacer.next_at()), (begin + due, begin + next));
-        assert_eq!(pacer.take(1, begin + now, false), begin + due);
+        assert_eq!(pacer.take_due(1, begin + now, false), begin + due);
     }
 }
 
 #[test]
-fn as_in_wrk2_only_a_stall_of_the_generator_is_caught_up_slowly() {
+fn wrk2_limits_catch_up_only_after_own_stalls() {
     let of = |as_wrk2: bool, scenario: &str| {
         let pacer = every(10 * MS, Some(CatchUp::DOUBLE));
         let scenario: Scenario = toml::from_str(&format!("connect_us = 0.0\nlatency_us = 1000.0\n{scenario}")).unwrap();
@@ -481,7 +481,7 @@ fn as_in_wrk2_only_a_stall_of_the_generator_is_caught_up_slowly() {
 }
 
 #[test]
-fn dropped_requests_are_as_old_as_they_may_become() {
+fn dropped_requests_have_the_maximum_age() {
     let rules = OpenLoop { max_late_ns: Some(20 * MS), ..OpenLoop::default() };
     let totals = run_scenario(open_loop(rules), 10 * MS, "connect_us = 0.0\nlatency_us = 500000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -512,7 +512,7 @@ impl Network for Polled {
 }
 
 #[test]
-fn a_worker_that_may_busy_poll_wakes_up_before_a_request_is_due() {
+fn busy_polling_workers_wake_before_due_times() {
     let woken = Rc::<RefCell<Vec<Nanos>>>::default();
     let network = Polled { network: Scenario::default().network(1), now: Cell::default(), woken: Rc::clone(&woken) };
     let config = Config { spins: true, ..open_loop(OpenLoop::default()) };
@@ -525,7 +525,7 @@ fn a_worker_that_may_busy_poll_wakes_up_before_a_request_is_due() {
 }
 
 #[test]
-fn far_more_than_can_be_sent_is_counted_in_no_time() {
+fn huge_backlogs_are_counted_quickly() {
     let began_ns = thread_cpu_ns();
     for max_late_ns in [None, Some(1_000)] {
         let rules = OpenLoop { max_late_ns, ..OpenLoop::default() };
@@ -538,7 +538,7 @@ fn far_more_than_can_be_sent_is_counted_in_no_time() {
 }
 
 #[test]
-fn what_is_due_while_the_worker_is_stalled_over_the_end_is_unsent() {
+fn requests_due_in_a_final_stall_are_unsent() {
     let config = Config { duration_ns: Some(1_500 * MS), ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 1.005\nfor_s = 2.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
@@ -548,7 +548,7 @@ fn what_is_due_while_the_worker_is_stalled_over_the_end_is_unsent() {
 }
 
 #[test]
-fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
+fn request_limits_exclude_warm_up_leftovers() {
     for max_late_ns in [None, Some(300 * MS)] {
         let config = Config {
             warmup_ns: SECOND,
@@ -564,7 +564,7 @@ fn what_the_warm_up_left_over_is_none_of_the_requests_that_are_asked_for() {
 }
 
 #[test]
-fn a_stall_over_the_end_of_the_warm_up_drops_what_is_too_late() {
+fn stalls_over_warm_up_ends_drop_late_requests() {
     let rules = OpenLoop { max_late_ns: Some(50 * MS), ..OpenLoop::default() };
     let config = Config { warmup_ns: SECOND, ..open_loop(rules) };
     let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");

@@ -10,7 +10,7 @@ fn with_phases() -> Config {
 }
 
 #[test]
-fn each_phase_lasts_as_long_as_the_server_makes_it() {
+fn phase_durations_match_the_server() {
     let ran = run_http(Config { max_inflight: 3, ..with_phases() }, PIECES);
     let phases = ran.totals.phases.expect("they were wanted");
     let range = |phase: &onrush_stats::Distribution<u64>| (phase.count(), phase.min(), phase.max());
@@ -23,7 +23,7 @@ fn each_phase_lasts_as_long_as_the_server_makes_it() {
 }
 
 #[test]
-fn pipelined_requests_have_first_bytes_of_their_own() {
+fn pipelined_requests_have_separate_first_bytes() {
     let scenario: Scenario = toml::from_str(PIECES).unwrap();
     let pipelined = Config { depth: 3, requests: Some(3), duration_ns: None, ..with_phases() };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(3));
@@ -34,7 +34,7 @@ fn pipelined_requests_have_first_bytes_of_their_own() {
 }
 
 #[test]
-fn answers_that_come_together_have_one_first_byte() {
+fn responses_in_one_read_share_first_bytes() {
     let whole: Scenario = toml::from_str("latency_us = 1000.0").unwrap();
     let pipelined = Config { depth: 3, requests: Some(3), duration_ns: None, ..with_phases() };
     let ran = run_on(pipelined, whole.network(1), get(), http1(3));
@@ -44,7 +44,7 @@ fn answers_that_come_together_have_one_first_byte() {
 }
 
 #[test]
-fn an_imitated_tool_knows_whole_microseconds_and_leaves_out_what_is_late() {
+fn compat_scales_round_and_omit_late_latencies() {
     let rules = Rules { scale: Scale::WRK, timeout_ns: Some(500 * MS), ..with_phases().rules };
     let ran = run_http(Config { rules, ..config() }, "latency_us = 999.7\n[[stall]]\nfrom_s = 0.1\nfor_s = 0.8");
     let phases = ran.totals.phases.expect("they were wanted");
@@ -53,12 +53,12 @@ fn an_imitated_tool_knows_whole_microseconds_and_leaves_out_what_is_late() {
 }
 
 #[test]
-fn phases_that_nobody_wants_take_no_room() {
+fn unwanted_phases_use_no_memory() {
     assert!(run_http(config(), PIECES).totals.phases.is_none());
 }
 
 #[test]
-fn behind_a_warm_up_everything_starts_from_zero() {
+fn measuring_starts_from_zero_after_warm_up() {
     let warm = Config { max_inflight: 4, warmup_ns: SECOND, ..with_phases() };
     let ran = run_http(warm, "connect_us = 100.0\nlatency_us = 10000.0\n[[refuse]]\nfrom_s = 0.0\nfor_s = 0.2");
     let counters = &ran.totals.counters;
@@ -75,7 +75,7 @@ fn behind_a_warm_up_everything_starts_from_zero() {
 }
 
 #[test]
-fn exactly_so_many_requests_are_started_behind_a_warm_up() {
+fn request_limits_are_exact_after_warm_up() {
     let limited = Config { max_inflight: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0");
     // Requests in flight at the start of measuring are additional.
@@ -85,7 +85,7 @@ fn exactly_so_many_requests_are_started_behind_a_warm_up() {
 }
 
 #[test]
-fn what_goes_wrong_in_the_window_counts_though_it_began_before() {
+fn errors_of_carried_requests_count() {
     for scenario in [
         "[[stall]]\nfrom_s = 0.5\nfor_s = 9.0",
         "latency_us = 1500000.0\n[[fault]]\nevery = 1\nwhat = 'reset'\nafter_bytes = 20",

@@ -23,7 +23,7 @@ fn logged(config: Config, scenario: &str, one_of: u64) -> (Ran, Vec<LogEntry>) {
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
-    totals.settle();
+    totals.settle_phases();
     let entries = std::mem::take(&mut *pages.lock().unwrap());
     assert_eq!((totals.counters.logged, totals.counters.unlogged), (entries.len() as u64, 0));
     (Ran { totals, end }, entries)
@@ -34,7 +34,7 @@ fn count(entries: &[LogEntry], is_meant: impl Fn(Fate) -> bool) -> u64 {
 }
 
 #[test]
-fn every_request_that_counts_has_its_entry() {
+fn every_counted_request_is_logged() {
     let config = Config { max_inflight: 4, warmup_ns: 200 * MS, ..config() };
     let scenario = "
         latency_us = 500
@@ -57,14 +57,14 @@ fn every_request_that_counts_has_its_entry() {
 }
 
 #[test]
-fn a_sample_has_its_share_of_all_requests() {
+fn sampled_logs_have_their_share() {
     let config = Config { requests: Some(1000), duration_ns: None, max_inflight: 7, ..config() };
     let (ran, entries) = logged(config, "latency_us = 500", 10);
     assert_eq!((ran.totals.counters.completed, entries.len()), (1000, 100));
 }
 
 #[test]
-fn a_page_for_which_there_is_no_room_is_counted() {
+fn lost_log_pages_are_counted() {
     let mut log = RequestLog::new(1, 1, Arc::new(|_| Passed::NoRoom));
     let mut counters = onrush_stats::Counters::default();
     let entry = LogEntry {

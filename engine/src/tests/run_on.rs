@@ -33,7 +33,7 @@ fn found(ran: &Ran) -> (u64, u64, u64) {
 }
 
 #[test]
-fn figures_are_those_of_the_run_and_later_latencies_are_apart() {
+fn late_outcomes_are_kept_separate_from_results() {
     let (plain, _) = run(many(0), 300 * MS);
     let (ran, asked) = run(many(SECOND), 300 * MS);
     // Requests due from 0.7 s on have no response by the end.
@@ -50,7 +50,7 @@ fn figures_are_those_of_the_run_and_later_latencies_are_apart() {
 }
 
 #[test]
-fn what_does_not_end_is_as_old_as_the_time_that_it_was_given() {
+fn open_requests_have_ages_of_the_run_on() {
     let (ran, _) = run(many(500 * MS), 10 * SECOND);
     assert_eq!(found(&ran), (0, 20, 20));
     let open = ran.totals.open_loop.as_ref().unwrap().open.as_ref().unwrap();
@@ -59,7 +59,7 @@ fn what_does_not_end_is_as_old_as_the_time_that_it_was_given() {
 }
 
 #[test]
-fn abandoned_requests_are_as_old_as_they_became() {
+fn abandoned_requests_have_their_final_age() {
     let config = Config { give_up_ns: Some(200 * MS), ..many(SECOND) };
     let (ran, _) = run(config, 10 * SECOND);
     assert_eq!(found(&ran), (0, 0, 20));
@@ -81,7 +81,7 @@ fn unsent_requests_are_sent_after_the_end() {
 }
 
 #[test]
-fn a_run_that_is_told_to_end_knows_no_more() {
+fn stopped_runs_learn_no_further_outcomes() {
     let control = Control::default();
     control.stop();
     let network = Noting { latency_ns: MS, not_before: Nanos::default(), asked: Rc::default() };
@@ -91,7 +91,7 @@ fn a_run_that_is_told_to_end_knows_no_more() {
 }
 
 #[test]
-fn requests_of_the_warm_up_are_observed_from_its_end_on() {
+fn warm_up_requests_are_aged_from_its_end() {
     let config = Config { warmup_ns: SECOND, ..many(SECOND) };
     let (ran, _) = run(config, 300 * MS);
     let open_loop = ran.totals.open_loop.as_deref().unwrap();
@@ -101,7 +101,7 @@ fn requests_of_the_warm_up_are_observed_from_its_end_on() {
 }
 
 #[test]
-fn dropped_requests_are_as_old_as_they_may_become() {
+fn dropped_requests_have_the_maximum_age() {
     let rules = OpenLoop { max_late_ns: Some(100 * MS), ..OpenLoop::default() };
     let config = Config { max_inflight: 1, rules: open_loop(rules).rules, ..many(SECOND) };
     let (ran, _) = run(config, 400 * MS);

@@ -42,7 +42,7 @@ type Shared = Rc<RefCell<Script>>;
 struct Written(Shared);
 
 impl Source for Written {
-    fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
+    fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         self.0.borrow_mut().write(batch)
     }
 }
@@ -57,7 +57,7 @@ impl Script {
         let bytes: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n".repeat(size).into();
         let mut outlines = Vec::new();
         outline(&bytes, &mut outlines).expect("requests");
-        batch.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));
+        batch.extend(outlines.into_iter().map(|outline| Request::from(Wire::from_outline(&bytes, outline))));
         Ok(true)
     }
 
@@ -115,7 +115,7 @@ fn run_script_under(control: Control, config: Config, scenario: &str, script: Sc
 const INSTANT: &str = "connect_us = 0.0";
 
 #[test]
-fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
+fn batches_and_responses_have_separate_latencies() {
     let rules = Rules { pipelines: true, ..config().rules };
     let three = Config { rules, requests: Some(9), duration_ns: None, ..config() };
     let ran = run_script(three, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
@@ -128,7 +128,7 @@ fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
 }
 
 #[test]
-fn a_request_is_late_only_once_it_was_sent() {
+fn unsent_requests_are_never_late() {
     // Of each 16 KiB leaving together, the kernel takes the rest after a quarter of a second: the last of 300 kB after
     // 4.5 s.
     let slow = "connect_us = 0.0\nlatency_us = 1000.0\nwindow = 10000\nwindow_pause_us = 250000.0";
@@ -149,7 +149,7 @@ fn a_request_is_late_only_once_it_was_sent() {
 }
 
 #[test]
-fn the_rest_of_a_batch_ends_with_its_connection() {
+fn waiting_batch_requests_fail_with_their_connection() {
     let slow = "connect_us = 0.0\nlatency_us = 1000.0\nwindow = 5000\nwindow_pause_us = 3000.0\n";
     let fault = |what: &str| format!("{slow}[[fault]]\nevery = 1500\nwhat = {what}");
     let closing = fault(r#"{ answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" }"#);
@@ -175,7 +175,7 @@ fn the_rest_of_a_batch_ends_with_its_connection() {
 }
 
 #[test]
-fn the_last_batch_is_cut_to_the_requests_that_are_left() {
+fn last_batches_are_cut_to_the_limit() {
     let five = Config { requests: Some(5), duration_ns: None, ..config() };
     let ran = run_script(five, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed, ran.totals.counters.batches), (5, 5, 2));
@@ -189,7 +189,7 @@ fn batches_may_differ_in_size() {
 }
 
 #[test]
-fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
+fn batch_size_does_not_change_request_cost() {
     let began_ns = thread_cpu_ns();
     let many = Config { requests: Some(200_000), duration_ns: None, ..config() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
@@ -201,7 +201,7 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
 }
 
 #[test]
-fn a_late_batch_is_one_timeout_only_as_wrk() {
+fn late_batches_are_one_timeout_in_wrk() {
     for (compat, expected) in [(true, 1), (false, 3)] {
         let rules = Rules { scale: scale(compat), timeout_ns: Some(MS / 2), pipelines: true, ..config().rules };
         let three = Config { rules, requests: Some(3), duration_ns: None, ..config() };
@@ -211,7 +211,7 @@ fn a_late_batch_is_one_timeout_only_as_wrk() {
 }
 
 #[test]
-fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
+fn pauses_precede_batches_without_adding_latency() {
     let wants = Wants { delay: true, ..Wants::default() };
     let ran = run_script(config(), INSTANT, Script { wants, delay_ns: 9 * MS, ..Script::default() });
     // 9 ms of pause and 1 ms until the response: one request every 10 ms, the first sent at 9 ms.
@@ -220,7 +220,7 @@ fn a_pause_precedes_every_batch_and_counts_into_no_latency() {
 }
 
 #[test]
-fn a_connection_closed_in_a_pause_is_replaced_and_pauses_too() {
+fn connections_closed_in_pauses_are_replaced() {
     let wants = Wants { delay: true, ..Wants::default() };
     let scenario = "connect_us = 0.0\nclose = true\n\
                     answer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
@@ -230,7 +230,7 @@ fn a_connection_closed_in_a_pause_is_replaced_and_pauses_too() {
 }
 
 #[test]
-fn a_pause_outlasts_the_servers_idle_timeout() {
+fn pauses_outlast_the_servers_idle_timeout() {
     let wants = Wants { delay: true, ..Wants::default() };
     let three = Config { requests: Some(3), duration_ns: None, ..config() };
     let scenario = "connect_us = 0.0\nlatency_us = 1000.0\nidle_us = 200000.0";
@@ -241,7 +241,7 @@ fn a_pause_outlasts_the_servers_idle_timeout() {
 }
 
 #[test]
-fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
+fn moved_batch_rests_do_not_pause_again() {
     let limited = Config { requests_per_connection: Some(per_connection(3)), requests: Some(4), ..config() };
     let script = Script { delay_ns: 9 * MS, ..Script::writing(&[1, 3]) };
     let script = Script { wants: Wants { delay: true, ..writes() }, ..script };
@@ -251,7 +251,7 @@ fn a_batch_that_waits_for_another_connection_does_not_pause_again() {
 }
 
 #[test]
-fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
+fn script_time_counts_after_the_warm_up() {
     let warm = Config { warmup_ns: 1_000_000_000, ..config() };
     let ran =
         run_script(warm, "latency_us = 10000.0", Script { wants: writes(), batches: vec![1], ..Script::default() });
@@ -261,7 +261,7 @@ fn time_inside_the_script_counts_from_the_end_of_the_warm_up() {
 }
 
 #[test]
-fn a_script_sees_of_responses_what_it_wants_to_see() {
+fn scripts_get_only_the_wanted_parts() {
     let scenario = "connect_us = 0.0\nanswer = \"HTTP/1.1 201 OK\\r\\nContent-Length: 4\\r\\n\\r\\nbody\"\nsplit = 3";
     for (headers, body, lengths) in [(false, false, (0, 0)), (true, false, (38, 0)), (true, true, (38, 4))] {
         let script = Script { wants: Wants { response: true, headers, body, ..Wants::default() }, ..Script::default() };
@@ -277,13 +277,13 @@ fn a_script_sees_of_responses_what_it_wants_to_see() {
 }
 
 #[test]
-fn responses_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
+fn cut_responses_are_counted() {
     let wants = Wants { response: true, body: true, ..Wants::default() };
     let answer = format!("HTTP/1.1 200 OK\\r\\nContent-Length: 4000\\r\\n\\r\\n{}", "x".repeat(4000));
     let scenario = format!("connect_us = 0.0\nlatency_us = 1000.0\nanswer = \"{answer}\"\nsplit = 100");
     for (connections, bytes, are_cut) in [(1, 5_000, false), (4, 5_000, true), (4, 24_000, false)] {
         let mut control = Control::default();
-        control.kept = Arc::new(Budget::of(bytes));
+        control.kept = Arc::new(Budget::with_capacity(bytes));
         let script = Script { wants, ..Script::default() };
         let many = Config { max_inflight: connections, requests: Some(40), duration_ns: None, ..config() };
         let ran = run_script_under(control, many, &scenario, script.clone());
@@ -296,7 +296,7 @@ fn responses_share_the_memory_there_is_and_those_that_are_cut_are_counted() {
 }
 
 #[test]
-fn a_script_can_end_its_worker_at_an_answer() {
+fn scripts_can_end_workers_at_a_response() {
     let script =
         Script { wants: Wants { response: true, ..Wants::default() }, stops_at: Some(10), ..Script::default() };
     let ran = run_script(Config { max_inflight: 4, ..config() }, INSTANT, script);
@@ -305,7 +305,7 @@ fn a_script_can_end_its_worker_at_an_answer() {
 }
 
 #[test]
-fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
+fn failing_scripts_end_the_run() {
     let script = Script { wants: writes(), batches: vec![1], fails_at: Some(5), ..Script::default() };
     let ran = run_script(Config { max_inflight: 4, ..config() }, INSTANT, script);
     assert_eq!(ran.end.failure, Some(ScriptFailure::Raised("boom".to_owned())));
@@ -313,7 +313,7 @@ fn a_script_that_fails_ends_the_run_and_is_not_asked_again() {
 }
 
 #[test]
-fn a_script_chooses_where_connections_go_even_if_nobody_listens_there() {
+fn scripts_choose_connection_addresses() {
     let other = "127.0.0.9:81".parse().unwrap();
     let script = Script { address: Some(other), ..Script::default() };
     let ran = run_script(config(), "connect_us = 0.0\nlistens = ['127.0.0.9']", script.clone());

@@ -74,7 +74,7 @@ fn left(config: Config) -> Vec<Spare> {
 }
 
 #[test]
-fn a_session_opens_no_connection_where_an_earlier_one_has_left_enough() {
+fn sessions_reuse_earlier_connections() {
     for warmup_ns in [0, 55 * MS] {
         let spares = left(requests(20));
         assert_eq!(spares.len(), 4);
@@ -90,14 +90,14 @@ fn a_session_opens_no_connection_where_an_earlier_one_has_left_enough() {
 }
 
 #[test]
-fn what_the_server_has_closed_meanwhile_is_opened_again_and_is_no_error() {
+fn closed_spares_are_reopened_without_error() {
     let (Ran { totals, end }, connects) = session(requests(20), false, Some(left(requests(20))));
     assert_eq!((totals.counters.connects, totals.counters.slots_opened, connects), (4, 4, [4, 4]));
     assert_eq!((totals.counters.completed, totals.counters.idle_closed, end.spares.len()), (20, 0, 4));
 }
 
 #[test]
-fn only_what_is_idle_and_stays_open_is_left_and_only_where_somebody_asks() {
+fn only_reusable_idle_connections_are_left() {
     let in_flight = Config { requests: None, duration_ns: Some(SECOND), ..requests(0) };
     assert!(session(in_flight, true, Some(Vec::new())).0.end.spares.is_empty(), "all have a request in flight");
     let once = Config { requests_per_connection: Some(per_connection(5)), ..requests(20) };
@@ -106,7 +106,7 @@ fn only_what_is_idle_and_stays_open_is_left_and_only_where_somebody_asks() {
 }
 
 #[test]
-fn a_connection_has_no_more_requests_in_two_sessions_than_in_one() {
+fn request_limits_span_sessions() {
     let limited = |requests| Config {
         max_inflight: 1,
         requests_per_connection: Some(per_connection(10)),
@@ -118,7 +118,7 @@ fn a_connection_has_no_more_requests_in_two_sessions_than_in_one() {
 }
 
 #[test]
-fn what_leads_elsewhere_or_is_one_too_many_waits_for_the_next_session() {
+fn unsuitable_spares_wait_for_later_sessions() {
     let elsewhere = Config { addresses: vec!["127.0.0.2:80".parse().unwrap()], ..requests(20) };
     let (ran, connects) = session(elsewhere, true, Some(left(requests(20))));
     assert_eq!((connects, ran.end.spares.len()), ([4, 0], 8));

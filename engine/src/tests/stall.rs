@@ -22,7 +22,7 @@ fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
 }
 
 #[test]
-fn a_response_that_arrives_during_a_stall_counts() {
+fn responses_arriving_during_stalls_count() {
     // More connections than one turn of the loop handles completions.
     for connections in [3 * HANDLED_PER_TURN as u32, 3, 1] {
         let Ran { totals, end } = standing(connections, 3_000, "from_s = 1.005\nfor_s = 1.0");
@@ -38,7 +38,7 @@ fn a_response_that_arrives_during_a_stall_counts() {
 }
 
 #[test]
-fn a_run_ends_where_the_generator_was_stalled_over_its_end() {
+fn stalls_over_the_end_end_the_run() {
     // The responses come long after the end in one case and before it in the other: the worker cannot tell.
     for latency_us in [10_000, 900_000] {
         let stalled =
@@ -59,7 +59,7 @@ fn a_run_ends_where_the_generator_was_stalled_over_its_end() {
 }
 
 #[test]
-fn nothing_after_the_end_counts_after_a_second_stall() {
+fn second_stalls_add_nothing_after_the_end() {
     // Stalled from 0.2 s to 0.5 s, and again immediately until 2 s; a response that arrives then took longer than the
     // run.
     let twice = "connect_us = 0.0\nlatency_us = 900000.0\n[[generator_stall]]\nfrom_s = 0.2\nfor_s = 0.3\n\
@@ -72,7 +72,7 @@ fn nothing_after_the_end_counts_after_a_second_stall() {
 }
 
 #[test]
-fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
+fn late_windows_keep_their_length() {
     // Past the end of the warm-up, also if that is the first missed timer, and past the planned end of the run.
     for (from_s, for_s) in [("0.9", "0.5"), ("0.9995", "0.4005"), ("0.9", "3.0")] {
         let stalled = format!("{QUICK}[[generator_stall]]\nfrom_s = {from_s}\nfor_s = {for_s}");
@@ -85,7 +85,7 @@ fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
 }
 
 #[test]
-fn a_short_window_lasts_no_longer_where_its_schedule_began_late() {
+fn late_schedules_do_not_prolong_short_windows() {
     let scenario: Scenario =
         toml::from_str(&format!("{QUICK}[[generator_stall]]\nfrom_s = 0.9\nfor_s = 3.0")).expect("it is valid");
     let job = Job { pacer: every(MS, None), ..job(get(), http1(1)) };
@@ -96,14 +96,14 @@ fn a_short_window_lasts_no_longer_where_its_schedule_began_late() {
 }
 
 #[test]
-fn a_silent_server_is_silent_also_for_one_who_was_stalled() {
+fn generator_stalls_do_not_hide_silences() {
     let fault = "from_s = 1.005\nfor_s = 1.0\n[[fault]]\nevery = 1\nwhat = 'hang'";
     let Ran { totals, .. } = standing(2, 3_000, fault);
     assert!(totals.counters.abandoned > 0 && totals.counters.completed == 0);
 }
 
 #[test]
-fn short_delays_are_kept_and_make_nobody_late() {
+fn short_delays_are_not_stalls() {
     let Ran { totals, end } = standing(2, 1_000, "from_s = 0.505\nfor_s = 0.1");
     let lengths: Vec<u64> = end.stalls.iter().map(|gap| gap.length_ns()).collect();
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
@@ -130,7 +130,7 @@ pub fn blocking(first: u64) -> (Callbacks, Scenario) {
 }
 
 #[test]
-fn a_script_that_blocks_is_no_stall_and_what_arrived_meanwhile_counts() {
+fn blocking_scripts_are_no_stalls() {
     for duration_ms in [3_000, 1_500] {
         let (callbacks, scenario) = blocking(101);
         let config = Config { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), ..config() };
@@ -163,7 +163,7 @@ impl Network for Working {
 }
 
 #[test]
-fn who_worked_meanwhile_was_not_stalled() {
+fn busy_workers_are_not_stalled() {
     let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 0.505\nfor_s = 0.2");
     let scenario: Scenario = toml::from_str(&scenario).unwrap();
     let network = Box::new(Working(scenario.network(1)));
@@ -172,7 +172,7 @@ fn who_worked_meanwhile_was_not_stalled() {
 }
 
 #[test]
-fn a_stall_between_two_timers_is_noticed_by_the_requests_that_were_due_in_it() {
+fn due_requests_reveal_stalls_between_timers() {
     let stalls = |pacer: Pacer| {
         let scenario: Scenario =
             toml::from_str("connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.325\nfor_s = 0.06")

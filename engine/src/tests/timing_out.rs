@@ -89,7 +89,7 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
 }
 
 #[test]
-fn a_timeout_on_an_idle_connection_is_an_idle_close_at_every_split() {
+fn idle_408_is_an_idle_close() {
     for farewell in TIMEOUTS {
         for size in 1..=farewell.len() {
             for is_compat in [false, true] {
@@ -110,7 +110,7 @@ fn a_timeout_on_an_idle_connection_is_an_idle_close_at_every_split() {
 }
 
 #[test]
-fn a_timeout_that_crosses_a_request_is_an_idle_close_and_the_request_is_sent_again() {
+fn crossing_408_returns_the_request() {
     for timeout in TIMEOUTS {
         let servers = servers(&[OK, OK, timeout]);
         let totals = run_closed(10, false, &servers);
@@ -127,7 +127,7 @@ fn a_timeout_that_crosses_a_request_is_an_idle_close_and_the_request_is_sent_aga
 }
 
 #[test]
-fn called_as_wrk_it_is_the_response() {
+fn wrk_counts_408_as_the_response() {
     let totals = run_closed(10, true, &servers(&[OK, OK, TIMEOUTS[0]]));
     assert_eq!((totals.counters.completed, totals.counters.returned, totals.counters.idle_closed), (10, 0, 0));
     assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(200, 7), (408, 3)]);
@@ -135,7 +135,7 @@ fn called_as_wrk_it_is_the_response() {
 
 /// The first request of a connection, one sent before, one that stays open, and any other status.
 #[test]
-fn anything_else_with_a_request_in_flight_is_the_response() {
+fn other_answers_in_flight_are_responses() {
     let unavailable: &[u8] = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     for (responses, statuses) in [
         (vec![TIMEOUTS[0]], vec![(408, 6)]),
@@ -149,7 +149,7 @@ fn anything_else_with_a_request_in_flight_is_the_response() {
 }
 
 #[test]
-fn a_request_is_sent_again_once() {
+fn requests_are_sent_again_once() {
     // The third request comes back from the first connection and leaves on the second, which times out as well.
     let servers = Servers { second: Some(vec![OK, OK, TIMEOUTS[0]]), ..servers(&[OK, TIMEOUTS[0]]) };
     let limited = Config { requests: Some(4), duration_ns: None, max_inflight: 2, ..config() };
@@ -160,14 +160,14 @@ fn a_request_is_sent_again_once() {
 }
 
 #[test]
-fn a_close_with_a_request_in_flight_fails_it() {
+fn closes_fail_requests_in_flight() {
     let totals = run_closed(6, false, &servers(&[OK, b""]));
     assert_eq!((totals.counters.completed, totals.counters.failed, totals.counters.returned), (3, 3, 0));
     assert_eq!(rows(&totals), [(Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse), 3)]);
 }
 
 #[test]
-fn a_response_that_nobody_asked_for_and_that_never_ends_is_given_up() {
+fn endless_unsolicited_responses_are_abandoned() {
     let servers = Servers { farewell: Some((b"HTTP/1.1 408 Request", MS, 3)), ..servers(&[OK]) };
     let config = Config { duration_ns: Some(995 * MS), ..open_loop(OpenLoop::default()) };
     let job = Job { pacer: every(10 * MS, None), ..job(get(), http1(1)) };

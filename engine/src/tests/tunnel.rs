@@ -13,7 +13,7 @@ fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailur
     let connect = RequestParts { method: "CONNECT".into(), target: "h:443".into(), ..RequestParts::default() };
     let tunnel = Tunnel::new(Nanos::default(), &Wire::from_parts(&connect));
     let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
-    slot.accepted(accepted);
+    slot.on_accepted(accepted);
     match &mut slot.state {
         State::Tunnelling(tunnel) => tunnel.receive(answer),
         _ => unreachable!("the slot was not changed"),
@@ -31,6 +31,6 @@ fn only_success_opens_a_tunnel() {
 }
 
 #[test]
-fn an_answer_to_half_a_request_opens_nothing() {
+fn partial_tunnel_requests_open_nothing() {
     assert_eq!(answered(WHOLE - 1, b"HTTP/1.1 200 OK\r\n\r\n"), Err(ProxyFailure::Early));
 }

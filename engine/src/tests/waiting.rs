@@ -59,8 +59,8 @@ impl Backend for Gathering {
         self.sim.close(conn);
     }
 
-    fn taken(&mut self) -> u64 {
-        self.sim.taken()
+    fn take_sent_count(&mut self) -> u64 {
+        self.sim.take_sent_count()
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
@@ -79,17 +79,17 @@ impl Backend for Gathering {
         false
     }
 
-    fn next(&mut self) -> Option<Completion> {
-        self.sim.next()
+    fn next_completion(&mut self) -> Option<Completion> {
+        self.sim.next_completion()
     }
 
-    fn received(&mut self) -> &mut [u8] {
-        self.sim.received()
+    fn received_bytes(&mut self) -> &mut [u8] {
+        self.sim.received_bytes()
     }
 }
 
 #[test]
-fn only_what_was_handed_to_the_kernel_was_started() {
+fn only_handed_over_requests_count_as_started() {
     // The responses at the very end are handled last. The requests that they make room for never leave.
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
     // In the window after a warm-up, the first responses answer earlier requests.
@@ -140,7 +140,7 @@ fn run_gathering(config: Config, latency_ns: u64) -> (Totals, Vec<u64>) {
 }
 
 #[test]
-fn what_is_due_is_written_before_and_leaves_on_time() {
+fn requests_are_prepared_early_and_leave_on_time() {
     // Responses come before the next request is due, or after it.
     for (max_inflight, latency_ns) in [(1, 300_000), (3, 300_000), (3, 2 * MS + 500_000)] {
         for warmup_ns in [0, SECOND / 20] {
@@ -156,7 +156,7 @@ fn what_is_due_is_written_before_and_leaves_on_time() {
 }
 
 #[test]
-fn what_leaves_at_the_end_of_a_slice_is_not_slept_through() {
+fn workers_wake_for_slice_ends() {
     let rules = OpenLoop { slice_ns: MS, ..OpenLoop::default() };
     let (totals, asked) = run_gathering(Config { max_inflight: 3, ..open_loop(rules) }, 2 * MS + 500_000);
     assert_eq!(asked.len(), 100);

@@ -8,7 +8,7 @@ fn window(warmup_ms: u64, duration_ms: u64) -> Config {
 }
 
 #[test]
-fn what_completes_in_the_window_counts_with_its_whole_latency() {
+fn carried_requests_count_with_whole_latency() {
     // Sent at 0, 500 and 1,000 ms; the window goes from 250 to 1,250 ms.
     let ran = run_http(window(250, 1000), "connect_us = 0.0\nlatency_us = 500000.0");
     let counters = &ran.totals.counters;
@@ -23,7 +23,7 @@ fn what_completes_in_the_window_counts_with_its_whole_latency() {
 }
 
 #[test]
-fn a_stall_across_the_start_of_the_window_is_in_the_latency() {
+fn stalls_before_the_window_count_in_latencies() {
     let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[stall]]\nfrom_s = 0.9\nfor_s = 1.0";
     let ran = run_http(Config { max_inflight: 4, ..window(1000, 2000) }, stall);
     assert_eq!(ran.totals.latency.max(), Some(1001 * MS), "sent at 899 ms, answered at 1,900 ms");
@@ -44,7 +44,7 @@ fn carried_requests_end_like_others() {
 }
 
 #[test]
-fn carried_requests_are_not_among_the_requested_number() {
+fn carried_requests_do_not_use_the_limit() {
     let limited = Config { max_inflight: 5, requests: Some(20), warmup_ns: 100 * MS, duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0\nlatency_us = 30000.0");
     let counters = &ran.totals.counters;
@@ -53,7 +53,7 @@ fn carried_requests_are_not_among_the_requested_number() {
 }
 
 #[test]
-fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
+fn time_in_flight_counts_for_every_outcome() {
     let faults = "
         connect_us = 0.0
         [[fault]]\nevery = 7\nwhat = 'hang'
@@ -71,7 +71,7 @@ fn time_in_flight_is_counted_whatever_becomes_of_the_request() {
 }
 
 #[test]
-fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
+fn pipelined_requests_share_one_busy_time() {
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 1000.0").unwrap();
     let pipelined = Config { depth: 4, ..window(0, 1000) };
     let ran = run_on(pipelined, scenario.network(1), get(), http1(4));
@@ -80,7 +80,7 @@ fn pipelined_requests_overlap_and_their_connection_is_busy_once() {
 }
 
 #[test]
-fn a_connection_that_is_not_there_is_not_busy() {
+fn closed_connections_are_not_busy() {
     let outage = "connect_us = 1000.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
     let ran = run_http(Config { max_inflight: 2, ..window(0, 2000) }, outage);
     let counters = &ran.totals.counters;
@@ -90,7 +90,7 @@ fn a_connection_that_is_not_there_is_not_busy() {
 }
 
 #[test]
-fn who_lost_its_connection_in_the_warm_up_waits_and_was_not_never_there() {
+fn connections_lost_in_warm_up_are_not_absent() {
     let outage = "connect_us = 0.0\nlatency_us = 1000.0\nclose = true\n[[refuse]]\nfrom_s = 0.5\nfor_s = 1.0";
     let ran = run_http(Config { max_inflight: 4, ..window(1000, 3000) }, outage);
     let occupancy = &ran.totals.counters.occupancy;

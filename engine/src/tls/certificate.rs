@@ -15,18 +15,18 @@ pub fn public_key(certificate: &[u8]) -> Option<&[u8]> {
 
 /// Size of a certificate's RSA key in bits; `None` for other keys.
 pub fn rsa_bits(certificate: &[u8]) -> Option<usize> {
-    let (algorithm, key) = parts_of_key(public_key(certificate)?)?;
-    let (_, key, _) = element(key).filter(|_| algorithm == RSA)?;
-    let (_, modulus, _) = element(key)?;
+    let (algorithm, key) = key_parts(public_key(certificate)?)?;
+    let (_, key, _) = der_element(key).filter(|_| algorithm == RSA)?;
+    let (_, modulus, _) = der_element(key)?;
     let first = modulus.iter().position(|&byte| byte != 0)?;
     Some((modulus.len() - first) * 8 - modulus[first].leading_zeros() as usize)
 }
 
 /// The algorithm of a public key, as its identifier and parameters, and the key itself.
-pub fn parts_of_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (_, key, _) = element(key)?;
-    let (_, algorithm, rest) = element(key)?;
-    let (_, bits, _) = element(rest)?;
+pub fn key_parts(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, key, _) = der_element(key)?;
+    let (_, algorithm, rest) = der_element(key)?;
+    let (_, bits, _) = der_element(rest)?;
     // The number of unused bits in the last byte.
     Some((algorithm, bits.strip_prefix(&[0])?))
 }
@@ -40,22 +40,22 @@ struct Parts<'a> {
 
 fn parts(certificate: &[u8]) -> Option<Parts<'_>> {
     const VERSION: u8 = 0xa0;
-    let (_, certificate, _) = element(certificate)?;
-    let (_, signed, _) = element(certificate)?;
+    let (_, certificate, _) = der_element(certificate)?;
+    let (_, signed, _) = der_element(certificate)?;
     // Version 1 is omitted.
-    let (tag, _, behind_version) = element(signed)?;
+    let (tag, _, behind_version) = der_element(signed)?;
     let serial = if tag == VERSION { behind_version } else { signed };
-    let (_, _, algorithm) = element(serial)?;
-    let (_, _, issuer) = element(algorithm)?;
-    let (_, issuer, validity) = element(issuer)?;
-    let (_, _, subject) = element(validity)?;
-    let (_, subject, key) = element(subject)?;
-    let (_, _, behind_key) = element(key)?;
+    let (_, _, algorithm) = der_element(serial)?;
+    let (_, _, issuer) = der_element(algorithm)?;
+    let (_, issuer, validity) = der_element(issuer)?;
+    let (_, _, subject) = der_element(validity)?;
+    let (_, subject, key) = der_element(subject)?;
+    let (_, _, behind_key) = der_element(key)?;
     Some(Parts { issuer, subject, key: &key[..key.len() - behind_key.len()] })
 }
 
 /// The tag and the content of the first DER element, and the bytes after it.
-fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+fn der_element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], mut rest) = bytes.split_first_chunk()?;
     let mut length = usize::from(first);
     if first & 0x80 != 0 {

@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::Link;
 use super::certificate::public_key;
-use super::failure::words;
+use super::failure::failure_in_words;
 use super::sessions::SlotSession;
 use super::trust::{Checked, Unchecked};
 
@@ -80,7 +80,7 @@ impl Config {
                 .map(|(_, version)| version)
                 .collect();
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(&versions);
-        let builder = builder.map_err(|error| Unusable::Nothing(words(&error)))?;
+        let builder = builder.map_err(|error| Unusable::Nothing(failure_in_words(&error)))?;
         let builder = builder.dangerous().with_custom_certificate_verifier(verifier(tls, &provider)?);
         let mut client = match &tls.identity {
             None => builder.with_no_client_auth(),
@@ -186,7 +186,7 @@ fn unfit(identity: &ClientCertificate, error: &rustls::Error) -> Unusable {
             "the key is damaged or of an unsupported type; use RSA (2048 to 8192 bits), ECDSA or Ed25519".to_owned()
         }
         rustls::Error::InvalidCertificate(_) => "the certificate cannot be read".to_owned(),
-        error => words(error),
+        error => failure_in_words(error),
     };
     Unusable::Identity { certificates: identity.certificates.name.clone(), key: identity.key().name.clone(), reason }
 }

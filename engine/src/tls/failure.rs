@@ -30,15 +30,15 @@ impl LinkFailure {
     }
 
     /// Translates the library's error.
-    pub(super) fn of(error: &Error) -> Self {
+    pub(super) fn from_tls_error(error: &Error) -> Self {
         let (cause, example) = match error {
             Error::InvalidCertificate(error) => certificate(error),
             Error::AlertReceived(alert) => (TlsFailure::Alert((*alert).into()), String::new()),
-            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatible(reason).to_owned()),
+            Error::PeerIncompatible(reason) => (TlsFailure::Incompatible, incompatibility_reason(reason).to_owned()),
             Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
                 (TlsFailure::NotTls, String::new())
             }
-            error => (TlsFailure::Misbehaved, words(error)),
+            error => (TlsFailure::Misbehaved, failure_in_words(error)),
         };
         Self { cause, example: example.into_bytes() }
     }
@@ -63,21 +63,21 @@ pub(super) fn look_at(bytes: &[u8]) -> Result<(), LinkFailure> {
 fn certificate(error: &CertificateError) -> (TlsFailure, String) {
     match error {
         CertificateError::ExpiredContext { not_after, .. } => {
-            (TlsFailure::Expired, format!("it was valid until {}", date(*not_after)))
+            (TlsFailure::Expired, format!("it was valid until {}", format_utc(*not_after)))
         }
         CertificateError::Expired => (TlsFailure::Expired, String::new()),
         CertificateError::NotValidYetContext { not_before, .. } => {
-            (TlsFailure::NotYetValid, format!("it is valid from {}", date(*not_before)))
+            (TlsFailure::NotYetValid, format!("it is valid from {}", format_utc(*not_before)))
         }
         CertificateError::NotValidYet => (TlsFailure::NotYetValid, String::new()),
         CertificateError::NotValidForNameContext { expected, presented } => {
-            (TlsFailure::WrongName, wrong_name(expected, presented))
+            (TlsFailure::WrongName, wrong_name_message(expected, presented))
         }
         CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
         CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
         // `trust` returns this for an unknown issuer if the certificate is self-signed.
         CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
-        error => (TlsFailure::Certificate, flaw(error)),
+        error => (TlsFailure::Certificate, certificate_flaw(error)),
     }
 }
 
@@ -90,14 +90,14 @@ pub(super) enum Flaw {
 }
 
 /// The reason why a certificate is not accepted, in words.
-fn flaw(error: &CertificateError) -> String {
+fn certificate_flaw(error: &CertificateError) -> String {
     let text = match error {
         CertificateError::Other(other) => match other.0.downcast_ref::<Flaw>() {
             Some(flaw) => return flaw.to_string(),
             None if other.0.to_string().starts_with("UnsupportedCertVersion") => {
                 "it is of X.509 version 1, not 3, and names no host"
             }
-            None => return readable(&other.0.to_string()),
+            None => return value_name_as_words(&other.0.to_string()),
         },
         CertificateError::BadEncoding => "it cannot be read",
         CertificateError::BadSignature => "a signature does not belong to its key",
@@ -108,7 +108,7 @@ fn flaw(error: &CertificateError) -> String {
         CertificateError::UnhandledCriticalExtension => "it has a critical extension that onrush does not know",
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => "it is not for servers",
         CertificateError::Revoked => "it has been revoked",
-        error => return readable(&format!("{error:?}")),
+        error => return value_name_as_words(&format!("{error:?}")),
     };
     text.to_owned()
 }
@@ -117,27 +117,27 @@ const UNSUPPORTED_SIGNATURE: &str =
     "it is signed with an algorithm that onrush does not support, such as Ed448 or SHA-1";
 
 /// The failure in words: the library has only the names of its values.
-pub(super) fn words(error: &Error) -> String {
+pub(super) fn failure_in_words(error: &Error) -> String {
     match error {
-        Error::PeerMisbehaved(reason) => readable(&format!("{reason:?}")),
-        Error::PeerIncompatible(reason) => readable(&format!("{reason:?}")),
-        Error::InvalidMessage(reason) => format!("malformed message: {}", readable(&format!("{reason:?}"))),
+        Error::PeerMisbehaved(reason) => value_name_as_words(&format!("{reason:?}")),
+        Error::PeerIncompatible(reason) => value_name_as_words(&format!("{reason:?}")),
+        Error::InvalidMessage(reason) => format!("malformed message: {}", value_name_as_words(&format!("{reason:?}"))),
         Error::InappropriateMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
         Error::InappropriateHandshakeMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
         Error::DecryptError => "what it sends cannot be decrypted".to_owned(),
         Error::PeerSentOversizedRecord => "it sends a record that is too long".to_owned(),
         Error::NoCertificatesPresented => "it sends no certificate".to_owned(),
         Error::General(text) => text.clone(),
-        error => readable(&format!("{error:?}")),
+        error => value_name_as_words(&format!("{error:?}")),
     }
 }
 
 fn out_of_turn(message: &str) -> String {
-    format!("a message out of turn: {}", readable(message))
+    format!("a message out of turn: {}", value_name_as_words(message))
 }
 
 /// The name of a library value as words, without its contents: `MissingKeyShare` is `missing key share`.
-fn readable(name: &str) -> String {
+fn value_name_as_words(name: &str) -> String {
     let mut text = String::with_capacity(2 * name.len());
     let mut last_is_capital = true;
     for character in name.chars().take_while(char::is_ascii_alphanumeric) {
@@ -152,7 +152,7 @@ fn readable(name: &str) -> String {
 }
 
 /// The names that the certificate is valid for. The library writes a name as `DnsName("a.example")`.
-fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
+fn wrong_name_message(expected: &ServerName<'_>, presented: &[String]) -> String {
     let plain = |name: &String| {
         let inside = name.split_once('(').map_or(name.as_str(), |(_, inside)| inside);
         inside.trim_end_matches(')').trim_matches('"').to_owned()
@@ -167,7 +167,7 @@ fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
 }
 
 /// The reason why there is no TLS with this server; empty if it is of no use to a user.
-fn incompatible(reason: &PeerIncompatible) -> &'static str {
+fn incompatibility_reason(reason: &PeerIncompatible) -> &'static str {
     match reason {
         PeerIncompatible::ServerDoesNotSupportTls12Or13
         | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
@@ -180,7 +180,7 @@ fn incompatible(reason: &PeerIncompatible) -> &'static str {
 }
 
 /// A moment as a date in UTC: `2024-02-29 12:00:00 UTC`.
-fn date(time: UnixTime) -> String {
+fn format_utc(time: UnixTime) -> String {
     let moment =
         i64::try_from(time.as_secs()).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     let Some(moment) = moment else { return "a year after 9999".to_owned() };
@@ -198,8 +198,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_a_date() {
-        let at = |seconds| date(UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
+    fn certificate_dates_are_formatted_in_utc() {
+        let at = |seconds| format_utc(UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
         assert_eq!(at(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(at(951_782_400), "2000-02-29 00:00:00 UTC");
         assert_eq!(at(1_709_251_199), "2024-02-29 23:59:59 UTC");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_library_are_words() {
+    fn library_errors_are_put_into_words() {
         for (error, expected) in [
             (Error::PeerMisbehaved(PeerMisbehaved::TooManyKeyUpdateRequests), "too many key update requests"),
             (Error::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment), "key epoch with pending fragment"),
@@ -223,16 +223,19 @@ mod tests {
             (Error::DecryptError, "what it sends cannot be decrypted"),
             (Error::HandshakeNotComplete, "handshake not complete"),
         ] {
-            assert_eq!(words(&error), expected);
+            assert_eq!(failure_in_words(&error), expected);
         }
         let other = |error: Flaw| CertificateError::Other(OtherError(Arc::new(error)));
-        assert_eq!(flaw(&other(Flaw::RsaKey(512))), "it has an RSA key of 512 bits; 2048 to 8192 are supported");
-        assert_eq!(flaw(&CertificateError::ExpiredRevocationList), "expired revocation list");
-        assert_eq!(flaw(&CertificateError::BadEncoding), "it cannot be read");
+        assert_eq!(
+            certificate_flaw(&other(Flaw::RsaKey(512))),
+            "it has an RSA key of 512 bits; 2048 to 8192 are supported"
+        );
+        assert_eq!(certificate_flaw(&CertificateError::ExpiredRevocationList), "expired revocation list");
+        assert_eq!(certificate_flaw(&CertificateError::BadEncoding), "it cannot be read");
     }
 
     #[test]
-    fn the_first_bytes_tell_text_from_tls_and_from_anything_else() {
+    fn first_bytes_distinguish_text_from_tls() {
         let cause = |bytes: &[u8]| look_at(bytes).map_err(|failure| failure.cause);
         assert_eq!(cause(b"\x16\x03\x03\x00\x7a"), Ok(()));
         assert_eq!(cause(b"\x15"), Ok(()));
@@ -242,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_shown_without_the_librarys_words() {
+    fn certificate_names_are_shown_plainly() {
         let expected = ServerName::try_from("www.example").unwrap();
         let presented = ["DnsName(\"a.example\")", "DnsName(\"b.example\")"].map(str::to_owned);
-        assert_eq!(wrong_name(&expected, &presented), "it is for a.example, b.example, not for www.example");
-        assert_eq!(wrong_name(&expected, &[]), "it names no host, so it is not valid for www.example");
+        assert_eq!(wrong_name_message(&expected, &presented), "it is for a.example, b.example, not for www.example");
+        assert_eq!(wrong_name_message(&expected, &[]), "it names no host, so it is not valid for www.example");
     }
 }

@@ -82,7 +82,8 @@ impl Link {
     pub fn begin(&mut self) -> Result<(), LinkFailure> {
         self.end();
         let (config, name) = (Arc::clone(&self.config), self.name.clone());
-        self.connection = Some(UnbufferedClientConnection::new(config, name).map_err(|error| LinkFailure::of(&error))?);
+        self.connection =
+            Some(UnbufferedClientConnection::new(config, name).map_err(|error| LinkFailure::from_tls_error(&error))?);
         self.process(&mut [], &mut |_| {}).map(drop)
     }
 
@@ -241,13 +242,13 @@ impl Link {
                         encode(data, &mut self.outgoing);
                     }
                     self.connection = None;
-                    return Err(LinkFailure::of(&error));
+                    return Err(LinkFailure::from_tls_error(&error));
                 }
             };
             let is_waiting = match state {
                 ConnectionState::ReadTraffic(mut records) => {
                     while let Some(record) = records.next_record() {
-                        let record = record.map_err(|error| LinkFailure::of(&error))?;
+                        let record = record.map_err(|error| LinkFailure::from_tls_error(&error))?;
                         discard += record.discard;
                         take(record.payload);
                     }
@@ -293,7 +294,11 @@ impl Link {
         let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
         loop {
             // The library remembers where an incomplete message begins in the records.
-            match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
+            match connection
+                .process_tls_records(&mut self.incoming)
+                .state
+                .map_err(|error| LinkFailure::from_tls_error(&error))?
+            {
                 ConnectionState::WriteTraffic(traffic) => return act(traffic, records),
                 ConnectionState::EncodeTlsData(data) => encode(data, records),
                 ConnectionState::TransmitTlsData(data) => data.done(),

@@ -78,7 +78,7 @@ fn shake_hands(link: &mut Link, server: &mut ServerConnection, size: usize) {
 }
 
 #[test]
-fn the_same_bytes_come_out_however_they_are_split() {
+fn decryption_does_not_depend_on_splits() {
     let config = server();
     let sent: Vec<u8> = (0..40_000u32).map(|number| (number % 251) as u8).collect();
     for version in [TlsVersion::V12, TlsVersion::V13] {
@@ -98,7 +98,7 @@ fn the_same_bytes_come_out_however_they_are_split() {
 }
 
 #[test]
-fn a_server_is_trusted_if_its_certificate_is_named_and_not_otherwise() {
+fn only_named_certificates_are_trusted() {
     let [own, other] = [(); 2].map(|()| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap());
     for version in [TlsVersion::V12, TlsVersion::V13] {
         let checked = |certified: &rcgen::CertifiedKey<rcgen::KeyPair>| {
@@ -115,7 +115,7 @@ fn a_server_is_trusted_if_its_certificate_is_named_and_not_otherwise() {
 }
 
 #[test]
-fn the_protocol_that_was_agreed_on_is_known() {
+fn negotiated_protocols_are_reported() {
     for (offered, expected) in [(&[][..], None), (&[b"http/1.1".to_vec()], Some(&b"http/1.1"[..]))] {
         let mut config = Arc::unwrap_or_clone(server());
         config.alpn_protocols = offered.to_vec();
@@ -128,7 +128,7 @@ fn the_protocol_that_was_agreed_on_is_known() {
 }
 
 #[test]
-fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
+fn requests_may_leave_during_server_messages() {
     let mut config = Arc::unwrap_or_clone(server());
     // A ticket does not fit into such a record.
     config.max_fragment_size = Some(32);
@@ -154,7 +154,7 @@ fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
 }
 
 #[test]
-fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
+fn last_words_are_alert_or_close_notify() {
     let config = server();
     let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -217,7 +217,7 @@ const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
 
 #[test]
-fn a_broken_message_ends_only_its_connection() {
+fn broken_messages_end_only_their_connection() {
     let half = (HANDSHAKE, &[4, 0, 0, 9, 1, 2][..]);
     let tables: [&[(u8, &[u8])]; 5] = [
         &[half, (DATA, b"HTTP/1.1 200 OK\r\n\r\n")],
@@ -245,7 +245,7 @@ fn a_broken_message_ends_only_its_connection() {
 }
 
 #[test]
-fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
+fn close_notify_follows_pending_replies() {
     for is_whole in [false, true] {
         let (mut forger, mut link) = Forger::with_link(TlsVersion::V12);
         // A request to renegotiate is refused.
@@ -262,7 +262,7 @@ fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
 }
 
 #[test]
-fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
+fn large_requests_are_encrypted_in_parts() {
     let mut server = ServerConnection::new(server()).unwrap();
     let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     shake_hands(&mut link, &mut server, usize::MAX);
@@ -293,7 +293,7 @@ fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
 }
 
 #[test]
-fn the_next_connection_resumes_the_session_of_its_slot_and_no_other() {
+fn slots_resume_only_their_own_sessions() {
     let config = server();
     for version in [TlsVersion::V12, TlsVersion::V13] {
         let client = Config::new(&tls(version)).unwrap();
@@ -308,7 +308,7 @@ fn the_next_connection_resumes_the_session_of_its_slot_and_no_other() {
 }
 
 #[test]
-fn what_is_no_tls_fails_with_its_kind() {
+fn non_tls_bytes_are_classified() {
     let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     for (bytes, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\nServer: s\r\n\r\n"[..], TlsFailure::PlainText),

@@ -8,7 +8,7 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature_with_raw_
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, PeerMisbehaved, SignatureScheme};
 
-use super::certificate::{is_self_signed, parts_of_key, public_key, rsa_bits};
+use super::certificate::{is_self_signed, key_parts, public_key, rsa_bits};
 use super::failure::Flaw;
 
 /// RSA key sizes, in bits, with which the library verifies signatures.
@@ -53,7 +53,7 @@ impl Checked {
     ) -> Result<HandshakeSignatureValid, Error> {
         let offered = self.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signature.scheme);
         let (_, algorithms) = offered.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
-        let (algorithm, key) = parts_of_key(key).ok_or(CertificateError::BadEncoding)?;
+        let (algorithm, key) = key_parts(key).ok_or(CertificateError::BadEncoding)?;
         let fit = algorithms.iter().filter(|it| it.public_key_alg_id().as_ref() == algorithm);
         let mut verified = fit.map(|it| it.verify_signature(key, message, signature.signature()));
         let is_good = verified.any(|verified| verified.is_ok());

@@ -19,7 +19,7 @@ fn connections_between_times_follow_the_ramp() {
         vec![ConnectionLevel { length: s(4), from: 2, to: 2 }, ConnectionLevel { length: s(10), from: 2, to: 12 }];
     let levels = ConnectionLevels { stages, part: Partition::WHOLE };
     for (from, until, expected) in [(0, 4, (2, 2)), (4, 14, (2, 12)), (4, 9, (2, 7)), (14, 15, (12, 12))] {
-        assert_eq!(levels.between(s(from), s(until)), expected, "{from} s to {until} s");
+        assert_eq!(levels.connections_between(s(from), s(until)), expected, "{from} s to {until} s");
     }
 }
 
@@ -41,12 +41,12 @@ fn ramps_are_even_and_steps_immediate() {
         (220, (0, u64::MAX)),
         (u64::MAX, (0, u64::MAX)),
     ] {
-        assert_eq!(levels.at(at_ns), expected, "at {at_ns}");
+        assert_eq!(levels.connections_at(at_ns), expected, "at {at_ns}");
     }
     for (from_ns, until_ns, empty_ns) in
         [(0, 10, 0), (0, 20, 10), (12, 15, 3), (20, 110, 3), (0, 220, 23), (215, 300, 85)]
     {
-        assert_eq!(levels.empty_ns(from_ns, until_ns), empty_ns, "from {from_ns} to {until_ns}");
+        assert_eq!(levels.time_without_connections_ns(from_ns, until_ns), empty_ns, "from {from_ns} to {until_ns}");
     }
     // There are four connections from 98 to 135, and three from 73 to 185.
     for (least_ns, until_ns, most) in [
@@ -60,7 +60,7 @@ fn ramps_are_even_and_steps_immediate() {
         (38, 200, 3),
         (113, 200, 2),
     ] {
-        assert_eq!(levels.most_for(least_ns, until_ns), most, "for {least_ns} before {until_ns}");
+        assert_eq!(levels.most_held_for(least_ns, until_ns), most, "for {least_ns} before {until_ns}");
     }
 }
 
@@ -76,34 +76,34 @@ fn partitions_always_sum_to_the_whole() {
             .flat_map(of_machine)
             .map(|(machine, thread)| whole.share(machine, machines).share(thread, threads))
             .collect();
-        let mut expected: Vec<(u32, u64)> = parts.iter().map(|part| part.at(0)).collect();
+        let mut expected: Vec<(u32, u64)> = parts.iter().map(|part| part.connections_at(0)).collect();
         let mut totals = Vec::new();
         for at_ns in 0..200 {
             for (part, (count, change_ns)) in parts.iter().zip(&mut expected) {
-                let now = part.at(at_ns);
+                let now = part.connections_at(at_ns);
                 if at_ns == *change_ns {
                     (*count, *change_ns) = now;
                 }
                 assert!(now == (*count, *change_ns) && *change_ns > at_ns, "{part:?} at {at_ns}: {now:?}");
             }
-            let total = whole.at(at_ns).0;
-            assert_eq!(parts.iter().map(|part| part.at(at_ns).0).sum::<u32>(), total);
+            let total = whole.connections_at(at_ns).0;
+            assert_eq!(parts.iter().map(|part| part.connections_at(at_ns).0).sum::<u32>(), total);
             totals.push(total);
         }
         let end_ns = totals.len().min(whole.stages.iter().map(ConnectionLevel::length_ns).sum::<u64>() as usize);
         for least_ns in [1, 2, 7, 30] {
             let most = totals[..end_ns].windows(least_ns).filter_map(|there| there.iter().min()).max();
             let expected = most.copied().unwrap_or(0);
-            assert_eq!(whole.most_for(least_ns as u64, end_ns as u64), expected, "{whole:?} for {least_ns}");
+            assert_eq!(whole.most_held_for(least_ns as u64, end_ns as u64), expected, "{whole:?} for {least_ns}");
         }
     }
 }
 
 #[test]
-fn the_longest_and_steepest_stages_do_not_overflow() {
+fn extreme_stages_do_not_overflow() {
     let length_ns = TIME_MAX.as_nanos() as u64;
     let levels = levels(&[(length_ns, 0, CONNECTIONS_MAX as u32)]);
-    assert_eq!(levels.at(length_ns - 1).0, CONNECTIONS_MAX as u32);
-    assert_eq!(levels.at(length_ns / 2).0, CONNECTIONS_MAX as u32 / 2);
+    assert_eq!(levels.connections_at(length_ns - 1).0, CONNECTIONS_MAX as u32);
+    assert_eq!(levels.connections_at(length_ns / 2).0, CONNECTIONS_MAX as u32 / 2);
     assert_eq!(levels.contradiction(), None);
 }

@@ -25,7 +25,7 @@ impl CatchUp {
     }
 
     /// Length of a planned time while catching up, both in nanoseconds.
-    pub fn shortened_ns(self, planned_ns: u64) -> u64 {
+    pub fn catch_up_time_ns(self, planned_ns: u64) -> u64 {
         (u128::from(planned_ns) * u128::from(Self::ONE) / u128::from(self.thousandths)) as u64
     }
 }

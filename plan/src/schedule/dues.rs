@@ -84,7 +84,7 @@ impl Dues {
             next_ns: u64::MAX,
         };
         dues.stream.begin(part);
-        dues.find();
+        dues.find_next_due();
         dues
     }
 
@@ -107,27 +107,27 @@ impl Dues {
 
     /// Skips this many requests: a batch has the due time of its first request. A batch that extends beyond the end of
     /// the warm-up skips nothing after it.
-    pub fn take(&mut self, requests: u64) {
+    pub fn skip_batch(&mut self, requests: u64) {
         if self.is_warm_up && matches!(self.stream, DueStream::Drawn { .. }) {
             // Numbers drawn beyond the end would be missing after it.
             for _ in 0..requests {
-                self.stream.pass(1, self.part);
-                self.find();
+                self.stream.skip_requests(1, self.part);
+                self.find_next_due();
                 if !self.is_warm_up {
                     break;
                 }
             }
             return;
         }
-        self.stream.pass(requests, self.part);
-        self.find();
+        self.stream.skip_requests(requests, self.part);
+        self.find_next_due();
     }
 
     /// Number of the next requests, at most `most`, due before this time, in nanoseconds.
     pub fn count_before(&self, until_ns: u64, most: u64) -> u64 {
         let is_before = |requests: u64| {
             let mut probe = self.clone();
-            probe.take(requests);
+            probe.skip_batch(requests);
             probe.next_ns < until_ns
         };
         if most == 0 || !is_before(0) {
@@ -136,7 +136,7 @@ impl Dues {
         if !self.can_leap(until_ns) {
             let mut probe = self.clone();
             let is_next_before = |_: &u64| {
-                probe.take(1);
+                probe.skip_batch(1);
                 probe.next_ns < until_ns
             };
             return (1..most).take_while(is_next_before).count() as u64 + 1;
@@ -164,10 +164,10 @@ impl Dues {
             return drawn;
         }
         let mut rest = self.clone();
-        rest.take(drawn);
+        rest.skip_batch(drawn);
         let number = u64::try_from(rest.stream.grains() / u128::from(Stage::GRAINS)).unwrap_or(u64::MAX);
         rest.stream = DueStream::Counted { number, burst: 1 };
-        rest.find();
+        rest.find_next_due();
         drawn + rest.count_before(until_ns, u64::MAX)
     }
 
@@ -175,22 +175,22 @@ impl Dues {
     pub fn pass_before(&mut self, until_ns: u64, most: u64) -> u64 {
         let mut passed = 0;
         while passed < most && !self.can_leap(until_ns) && self.next_ns < until_ns {
-            self.take(1);
+            self.skip_batch(1);
             passed += 1;
         }
         // Many can now be skipped at once, or there are no more.
         let rest = self.count_before(until_ns, most - passed);
-        self.take(rest);
+        self.skip_batch(rest);
         passed + rest
     }
 
     /// Finds the due time of the next request, in this stage or a later one.
-    fn find(&mut self) {
+    fn find_next_due(&mut self) {
         self.next_ns = u64::MAX;
         while let Some(stage) = self.stages.get(self.stage) {
             let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
             if rest < all {
-                let due_ns = self.stage_ns.saturating_add(stage.at_ns(rest));
+                let due_ns = self.stage_ns.saturating_add(stage.time_of_grain_ns(rest));
                 self.next_ns = if due_ns < self.run_on_until_ns { due_ns } else { u64::MAX };
                 return;
             }
@@ -212,13 +212,13 @@ impl DueStream {
             Self::Counted { number, .. } => *number = part.index,
             Self::Drawn { grains, .. } => {
                 *grains = 0;
-                self.pass(1, part);
+                self.skip_requests(1, part);
             }
         }
     }
 
     /// Skips this many requests of this part.
-    fn pass(&mut self, requests: u64, part: Partition) {
+    fn skip_requests(&mut self, requests: u64, part: Partition) {
         match self {
             Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
             Self::Drawn { grains, random } => {

@@ -47,7 +47,7 @@ pub struct Schedule {
 impl Schedule {
     /// The due times of one worker, which takes one part of this share.
     pub fn dues(&self, worker: Partition, span: ScheduleSpan, seed: u64) -> Dues {
-        Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
+        Dues::new(self.arrivals, &self.stages, self.part.part_of_part(worker), span, seed)
     }
 
     /// The mean number of requests per second due here between two times after the warm-up, the earlier one first; zero
@@ -73,7 +73,7 @@ impl Schedule {
 
     /// The times after the warm-up without due requests: start and end, in nanoseconds, in order. They are stages at a
     /// rate of zero, and the time after the last stage.
-    pub fn idle(&self) -> Vec<(u64, u64)> {
+    pub fn idle_times(&self) -> Vec<(u64, u64)> {
         let (mut from_ns, mut idle) = (0, Vec::new());
         for stage in &self.stages {
             let until_ns = stage.length_ns().saturating_add(from_ns);
@@ -108,7 +108,7 @@ impl Schedule {
 
     /// The share of one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
-        Self { part: self.part.part(Partition::new(index, parts)), ..self.clone() }
+        Self { part: self.part.part_of_part(Partition::new(index, parts)), ..self.clone() }
     }
 
     /// A contradiction in a schedule read from a plan.

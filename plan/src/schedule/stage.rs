@@ -25,7 +25,7 @@ impl Stage {
     pub const GRAINS: u64 = 2 * 60_000_000_000;
 
     /// A constant rate until the run ends.
-    pub fn open(rate: Rate) -> Self {
+    pub fn open_ended(rate: Rate) -> Self {
         Self { length: None, from: rate, to: rate }
     }
 
@@ -44,17 +44,17 @@ impl Stage {
 
     /// The time at which this many grains have passed, in nanoseconds since the beginning of the stage, rounded down.
     /// The stage must have more grains than that.
-    pub(super) fn at_ns(&self, grains: u128) -> u64 {
+    pub(super) fn time_of_grain_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         if from == to {
             return (grains / u128::from(2 * from)) as u64;
         }
         // The estimate is at most a few nanoseconds off, even over a year.
-        let mut at_ns = self.estimate_ns(grains).min(self.length_ns() - 1);
-        while self.has_come(at_ns + 1, grains) {
+        let mut at_ns = self.estimate_time_ns(grains).min(self.length_ns() - 1);
+        while self.has_passed_at_most(at_ns + 1, grains) {
             at_ns += 1;
         }
-        while !self.has_come(at_ns, grains) {
+        while !self.has_passed_at_most(at_ns, grains) {
             at_ns -= 1;
         }
         at_ns
@@ -62,7 +62,7 @@ impl Stage {
 
     /// The solution of the quadratic equation in floating point. A falling ramp is solved from its end, because near a
     /// rate of zero the difference of two large numbers would lose all precision.
-    fn estimate_ns(&self, grains: u128) -> u64 {
+    fn estimate_time_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute() as f64, self.to.per_minute() as f64);
         let length = self.length_ns() as f64;
         let since = |rate: f64, grains: u128| {
@@ -77,21 +77,21 @@ impl Stage {
 
     /// True if at most this many grains have passed this many nanoseconds after the beginning. Exact: 2 from t + (to -
     /// from) t² / length <= grains.
-    pub(super) fn has_come(&self, at_ns: u64, grains: u128) -> bool {
+    pub(super) fn has_passed_at_most(&self, at_ns: u64, grains: u128) -> bool {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         let even = u128::from(2 * from) * u128::from(at_ns);
-        let bend = wide(u128::from(from.abs_diff(to)) * u128::from(at_ns), at_ns);
+        let bend = wide_product(u128::from(from.abs_diff(to)) * u128::from(at_ns), at_ns);
         let length_ns = self.length_ns();
         if from < to {
-            grains.checked_sub(even).is_some_and(|rest| bend <= wide(rest, length_ns))
+            grains.checked_sub(even).is_some_and(|rest| bend <= wide_product(rest, length_ns))
         } else {
-            even.checked_sub(grains).is_none_or(|excess| wide(excess, length_ns) <= bend)
+            even.checked_sub(grains).is_none_or(|excess| wide_product(excess, length_ns) <= bend)
         }
     }
 }
 
 /// A product of 192 bits: the upper 128 and the lower 64.
-fn wide(a: u128, b: u64) -> (u128, u64) {
+fn wide_product(a: u128, b: u64) -> (u128, u64) {
     let b = u128::from(b);
     let low = u128::from(a as u64) * b;
     ((a >> 64) * b + (low >> 64), low as u64)

@@ -39,7 +39,7 @@ fn all(mut dues: Dues) -> Vec<u64> {
     let mut due = Vec::new();
     while dues.next_ns() < u64::MAX {
         due.push(dues.next_ns());
-        dues.take(1);
+        dues.skip_batch(1);
     }
     due
 }
@@ -68,14 +68,15 @@ fn skipping_takes_everything_due_before_a_time() {
 
 #[test]
 fn huge_due_counts_are_averaged_not_drawn() {
-    let plan = schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open(per_second(5_000_000))]);
+    let plan =
+        schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open_ended(per_second(5_000_000))]);
     let dues = plan.dues(Partition::new(1, 2), ScheduleSpan::default(), 7);
     let few_ns = SECOND / 100;
     assert_eq!(dues.count_about_before(few_ns), dues.count_before(few_ns, u64::MAX));
     // 5,000,000 for this half in the first second, 2,500,000 in each later one: drawing them would take hours.
     let many = dues.count_about_before(100_001 * SECOND) as f64;
     assert!((many / (5e6 + 2.5e6 * 100_000.0) - 1.0).abs() < 1e-6, "{many}");
-    let even = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
+    let even = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000))]);
     let dues = even.dues(Partition::WHOLE, ScheduleSpan::default(), 7);
     assert_eq!(dues.count_about_before(100_000 * SECOND), 100_000_000);
 }
@@ -83,9 +84,9 @@ fn huge_due_counts_are_averaged_not_drawn() {
 #[test]
 fn empty_stages_and_the_end_are_idle() {
     let stages = [stage(2, 0, 5), stage(3, 0, 0), stage(1, 5, 0)];
-    let idle = schedule(Arrivals::Uniform, &stages).idle();
+    let idle = schedule(Arrivals::Uniform, &stages).idle_times();
     assert_eq!(idle, [(2 * SECOND, 5 * SECOND), (6 * SECOND, u64::MAX)]);
-    assert_eq!(schedule(Arrivals::Uniform, &[Stage::open(per_second(1))]).idle(), [(u64::MAX, u64::MAX)]);
+    assert_eq!(schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1))]).idle_times(), [(u64::MAX, u64::MAX)]);
 }
 
 /// All due times of a schedule executed in one part.
@@ -113,24 +114,24 @@ fn any_stages(random: &mut Random) -> Vec<Stage> {
 fn even_requests_are_due_to_the_nanosecond() {
     for (per_minute, length) in [(180_u64, 60), (60 * 1_000, 3), (60 * 7_919, 1), (1, 600), (77, 1_000)] {
         let rate = Rate::from_per_minute(per_minute).unwrap();
-        let due = whole(&schedule(Arrivals::Uniform, &[Stage::open(rate)]), seconds(length));
+        let due = whole(&schedule(Arrivals::Uniform, &[Stage::open_ended(rate)]), seconds(length));
         let expected: Vec<u64> = (0..)
             .map(|k| (u128::from(k as u64) * 60_000_000_000 / u128::from(per_minute)) as u64)
             .take_while(|due| *due < length * SECOND)
             .collect();
         assert_eq!(due, expected);
     }
-    let fastest = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000_000_000))]);
+    let fastest = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000_000_000))]);
     let span = ScheduleSpan { duration_ns: Some(1_000), ..ScheduleSpan::default() };
     assert_eq!(whole(&fastest, span), (0..1_000).collect::<Vec<_>>());
 }
 
 #[test]
 fn due_times_do_not_drift_in_a_year() {
-    let rate = schedule(Arrivals::Uniform, &[Stage::open(per_second(999_999_937))]);
+    let rate = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(999_999_937))]);
     let mut dues = rate.dues(Partition::WHOLE, ScheduleSpan::default(), 1);
     let year = 365 * 24 * 3600;
-    dues.take(999_999_937 * year);
+    dues.skip_batch(999_999_937 * year);
     assert_eq!(dues.next_ns(), year * SECOND);
 }
 
@@ -155,7 +156,7 @@ fn positions(stage: &Stage, random: &mut Random) -> Vec<u128> {
 }
 
 #[test]
-fn a_ramp_is_rounded_down_to_the_nanosecond() {
+fn ramps_are_rounded_down_to_nanoseconds() {
     let mut random = Random::new(3);
     for _ in 0..300 {
         let length = Some(Duration::from_nanos(1 + random.below(1_000 * SECOND)));
@@ -165,20 +166,23 @@ fn a_ramp_is_rounded_down_to_the_nanosecond() {
         let length = i128::from(ramp.length_ns());
         let passed = |at: u64| 2 * from * i128::from(at) * length + (to - from) * i128::from(at) * i128::from(at);
         for grains in positions(&ramp, &mut random) {
-            let (at, scaled) = (ramp.at_ns(grains), grains as i128 * length);
+            let (at, scaled) = (ramp.time_of_grain_ns(grains), grains as i128 * length);
             assert!(passed(at) <= scaled && passed(at + 1) > scaled, "{ramp:?} {grains} {at}");
         }
     }
 }
 
 #[test]
-fn a_ramp_of_a_year_is_exact() {
+fn year_long_ramps_are_exact() {
     let mut random = Random::new(7);
     for (from, to) in [(0, 1_000_000_000), (1_000_000_000, 0), (1, 1_000_000_000), (999_999_999, 1_000_000_000)] {
         let ramp = stage(TIME_MAX.as_secs(), from, to);
         for grains in positions(&ramp, &mut random) {
-            let at = ramp.at_ns(grains);
-            assert!(ramp.has_come(at, grains) && !ramp.has_come(at + 1, grains), "{from} {to} {grains} {at}");
+            let at = ramp.time_of_grain_ns(grains);
+            assert!(
+                ramp.has_passed_at_most(at, grains) && !ramp.has_passed_at_most(at + 1, grains),
+                "{from} {to} {grains} {at}"
+            );
         }
     }
 }
@@ -231,7 +235,7 @@ fn parts_of_parts_are_the_whole() {
 
 #[test]
 fn nothing_is_due_at_the_end() {
-    let thousand = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
+    let thousand = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000))]);
     assert_eq!(whole(&thousand, seconds(2)).last(), Some(&1_999_000_000));
     assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), ScheduleSpan::default()).len(), 2_000);
 }
@@ -256,14 +260,14 @@ fn warm_up_uses_the_first_rate_of_stages() {
 }
 
 #[test]
-fn a_batch_consumes_one_due_time_per_request() {
+fn batches_consume_one_due_time_per_request() {
     for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
         let plan = schedule(arrivals, &[stage(10, 100, 300)]);
         let one_by_one = all(plan.dues(Partition::new(1, 3), ScheduleSpan::default(), 5));
         let mut dues = plan.dues(Partition::new(1, 3), ScheduleSpan::default(), 5);
         for due in one_by_one.iter().step_by(7) {
             assert_eq!(dues.next_ns(), *due);
-            dues.take(7);
+            dues.skip_batch(7);
         }
         assert_eq!(dues.next_ns(), u64::MAX);
     }
@@ -271,7 +275,7 @@ fn a_batch_consumes_one_due_time_per_request() {
 
 #[test]
 fn bursts_are_due_together_and_keep_the_rate() {
-    let due = whole(&schedule(burst(10), &[Stage::open(per_second(20))]), seconds(2));
+    let due = whole(&schedule(burst(10), &[Stage::open_ended(per_second(20))]), seconds(2));
     let expected: Vec<u64> = (0..40).map(|k| k / 10 * (SECOND / 2)).collect();
     assert_eq!(due, expected);
 }
@@ -295,7 +299,7 @@ fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
 
 #[test]
 fn poisson_gaps_are_exponential_in_whole_and_partitions() {
-    let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
+    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(per_second(1_000))]);
     // At a significance level of 5 %.
     let is_rejected = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
     let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
@@ -328,8 +332,8 @@ fn poisson_arrivals_follow_a_ramp() {
 }
 
 #[test]
-fn the_same_seed_draws_the_same_arrivals() {
-    let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
+fn equal_seeds_draw_equal_arrivals() {
+    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(per_second(1_000))]);
     let due = |seed| all(plan.dues(Partition::WHOLE, seconds(1), seed));
     assert_eq!(due(5), due(5));
     assert_ne!(due(5), due(6));
@@ -342,7 +346,7 @@ fn impossible_schedules_are_named() {
     assert_eq!(refused(&[stage(1, 0, 0)]), Some("no request is ever due"));
     assert_eq!(refused(&[stage(0, 1, 1), stage(1, 1, 1)]), Some("a stage of the schedule has no length"));
     assert_eq!(refused(&[stage(u64::MAX, 1, 1), stage(1, 1, 1)]), Some("the schedule is too long"));
-    let open = Stage::open(per_second(1));
+    let open = Stage::open_ended(per_second(1));
     let wrong = Some("only the last stage of a schedule may be open-ended, at one rate");
     assert_eq!(refused(&[open, open]), wrong);
     assert_eq!(refused(&[Stage { to: per_second(2), ..open }]), wrong);
@@ -353,7 +357,7 @@ fn impossible_schedules_are_named() {
         assert_eq!(sliced(slice).contradiction(), Some("the slices of the schedule are empty or too long"));
     }
     for (per_s, expected) in [(10_000_000, None), (10_000_001, Some("the rate is too high for Poisson arrivals"))] {
-        let stages = [stage(1, 0, per_s), Stage::open(per_second(1))];
+        let stages = [stage(1, 0, per_s), Stage::open_ended(per_second(1))];
         assert_eq!(schedule(Arrivals::Poisson, &stages).contradiction(), expected);
         assert_eq!(schedule(Arrivals::Uniform, &stages).contradiction(), None);
     }
@@ -391,12 +395,12 @@ fn rates_between_times_follow_the_stages() {
     }
     schedule.part = Partition::new(1, 4);
     assert_eq!(between(&schedule, 12, 13), 37.5);
-    schedule.stages = vec![Stage::open(rate(8))];
+    schedule.stages = vec![Stage::open_ended(rate(8))];
     assert_eq!(between(&schedule, 5, 7), 2.0);
 }
 
 #[test]
-fn a_prolonged_run_keeps_the_last_rate() {
+fn run_ons_keep_the_last_rate() {
     let stage = |from, to| Stage {
         length: Some(Duration::from_secs(1)),
         from: Rate::from_per_second(from).unwrap(),
@@ -408,7 +412,7 @@ fn a_prolonged_run_keeps_the_last_rate() {
         let mut after = Vec::new();
         while dues.next_ns() < u64::MAX {
             after.extend(Some(dues.next_ns()).filter(|due_ns| *due_ns >= SECOND));
-            dues.take(1);
+            dues.skip_batch(1);
         }
         after
     };

@@ -9,7 +9,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::names;
-use crate::percent_encoding::byte;
+use crate::percent_encoding::hex_byte;
 
 /// Separator before the user and host of a URL.
 const AUTHORITY: &[u8] = b"://";
@@ -68,7 +68,7 @@ pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
     while at < text.len() {
         let undone = match text[at..] {
             [b'%'] | [b'%', _] => break,
-            [b'%', high, low, ..] => byte([high, low]),
+            [b'%', high, low, ..] => hex_byte([high, low]),
             _ => None,
         };
         bytes.push(undone.unwrap_or(text[at]));

@@ -13,7 +13,7 @@ fn check(url: &str, dialect: Dialect, expected: Parts) {
     assert_eq!(target.typed, url);
 }
 
-fn reason(url: &str, dialect: Dialect) -> String {
+fn invalid_url_reason(url: &str, dialect: Dialect) -> String {
     Target::parse(url, dialect).unwrap_err().reason
 }
 
@@ -56,15 +56,15 @@ fn compat_schemes_are_tcp_services() {
     assert_eq!((with_port.scheme.clone(), with_port.service()), (Scheme::Other("xyz".to_owned()), "8080".to_owned()));
     assert_eq!(Target::parse("ftp://h/", Dialect::Wrk).unwrap().service(), "ftp");
     assert_eq!(Target::parse("httpsx://h/", Dialect::Wrk).unwrap().scheme, Scheme::Https);
-    assert_eq!(reason("ftp://h/", Dialect::Native), "the scheme \"ftp\" is unknown; write http://");
+    assert_eq!(invalid_url_reason("ftp://h/", Dialect::Native), "the scheme \"ftp\" is unknown; write http://");
     for scheme in ["h2c", "H2", "grpc"] {
         let expected = format!("the scheme \"{scheme}\" is unknown; write http:// and add --http2");
-        assert_eq!(reason(&format!("{scheme}://h/"), Dialect::Native), expected);
+        assert_eq!(invalid_url_reason(&format!("{scheme}://h/"), Dialect::Native), expected);
     }
 }
 
 #[test]
-fn the_user_name_is_kept_and_decoded() {
+fn user_names_are_kept_and_decoded() {
     let userinfo = |url| Target::parse(url, Dialect::Wrk).unwrap().userinfo;
     assert_eq!(userinfo("http://u:p@127.0.0.1:80?x=1").as_deref(), Some("u:p"));
     assert_eq!(userinfo("http://u%40x:p%3a%25@h/").as_deref(), Some("u@x:p:%"));
@@ -75,7 +75,7 @@ fn the_user_name_is_kept_and_decoded() {
 }
 
 #[test]
-fn what_wrk_refuses_is_refused_in_compat() {
+fn compat_refuses_what_wrk_refuses() {
     let refused = [
         "",
         "foo",
@@ -142,7 +142,7 @@ fn url_errors_say_what_where_and_remedy() {
         ("http://%ff@h/", "the user name is not UTF-8 when decoded"),
     ];
     for (url, expected) in table {
-        assert_eq!(reason(url, Dialect::Native), expected, "{url}");
+        assert_eq!(invalid_url_reason(url, Dialect::Native), expected, "{url}");
     }
 }
 

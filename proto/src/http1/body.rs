@@ -19,12 +19,12 @@ pub(super) enum BodyReader {
 
 impl BodyReader {
     /// Takes bytes up to the end of the first piece of data, of the first trailer fields, or of the body.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
+    pub(super) fn take_piece(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         if let Self::Chunked(chunked) = self {
-            return chunked.take(bytes);
+            return chunked.take_piece(bytes);
         }
         let data = self.data_left().min(bytes.len() as u64);
-        let is_last = self.skip(data);
+        let is_last = self.skip_data(data);
         let used = data as usize;
         Ok(Consumed { used, piece: 0..used, is_trailer: false, is_last })
     }
@@ -39,14 +39,14 @@ impl BodyReader {
     }
 
     /// Skips `n` bytes of data, at most [`Self::data_left`]. Returns true if the body ends with them.
-    pub(super) fn skip(&mut self, n: u64) -> bool {
+    pub(super) fn skip_data(&mut self, n: u64) -> bool {
         match self {
             Self::Length(left) => {
                 *left -= n;
                 *left == 0
             }
             Self::Chunked(chunked) => {
-                chunked.skip(n);
+                chunked.skip_data(n);
                 false
             }
             Self::UntilEof => false,

@@ -58,27 +58,27 @@ impl Chunked {
     }
 
     /// Takes bytes up to the end of the first piece of data, of the first trailer fields, or of the body.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
+    pub(super) fn take_piece(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         let mut used = 0;
         while self.state < ChunkState::Data {
             let Some(&byte) = bytes.get(used) else { break };
-            self.step(byte)?;
+            self.step_framing(byte)?;
             used += 1;
         }
         if self.state > ChunkState::Data {
-            return self.take_end(bytes, used);
+            return self.take_trailers_or_end(bytes, used);
         }
         let data = self.data_left().min((bytes.len() - used) as u64);
-        self.skip(data);
+        self.skip_data(data);
         let end = used + data as usize;
         Ok(Consumed { used: end, piece: used..end, is_trailer: false, is_last: false })
     }
 
     /// Takes the next bytes of trailer fields, from `start` on, or the empty line after them.
-    fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Consumed, Error> {
+    fn take_trailers_or_end(&mut self, bytes: &[u8], start: usize) -> Result<Consumed, Error> {
         let mut used = start;
         while let Some(&byte) = bytes.get(used).filter(|byte| self.is_field(**byte)) {
-            match self.step(byte) {
+            match self.step_framing(byte) {
                 Ok(()) => used += 1,
                 Err(error) if used == start => return Err(error),
                 Err(_) => {
@@ -93,7 +93,7 @@ impl Chunked {
             && self.state != ChunkState::Done
             && let Some(&byte) = bytes.get(used)
         {
-            self.step(byte)?;
+            self.step_framing(byte)?;
             used += 1;
         }
         Ok(Consumed { used, piece, is_trailer: true, is_last: self.state == ChunkState::Done })
@@ -114,7 +114,7 @@ impl Chunked {
     }
 
     /// Skips `n` bytes of data, at most [`Self::data_left`].
-    pub(super) fn skip(&mut self, n: u64) {
+    pub(super) fn skip_data(&mut self, n: u64) {
         if self.state == ChunkState::Data {
             self.size -= n;
             if self.size == 0 {
@@ -125,18 +125,20 @@ impl Chunked {
 
     /// Takes one byte that is not data.
     #[inline(always)]
-    fn step(&mut self, byte: u8) -> Result<(), Error> {
+    fn step_framing(&mut self, byte: u8) -> Result<(), Error> {
         self.framing += 1;
         if self.framing > HEAD_MAX {
             return Err(Error::TrailerTooLong);
         }
         self.state = match (self.state, byte) {
-            (ChunkState::Size | ChunkState::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
+            (ChunkState::Size | ChunkState::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                self.add_size_digit(byte)?
+            }
             (ChunkState::Digits | ChunkState::Padding, b' ' | b'\t') => ChunkState::Padding,
             (ChunkState::Digits | ChunkState::Padding, b';') => ChunkState::Extension,
             (ChunkState::Digits | ChunkState::Padding | ChunkState::Extension, b'\r') => ChunkState::SizeLf,
             (ChunkState::Digits | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf, b'\n') => {
-                self.sized()
+                self.after_size_line()
             }
             (ChunkState::Extension, _) => ChunkState::Extension,
             (ChunkState::Size | ChunkState::Digits | ChunkState::Padding | ChunkState::SizeLf, _) => {
@@ -144,7 +146,7 @@ impl Chunked {
             }
 
             (ChunkState::DataEnd, b'\r') => ChunkState::DataLf,
-            (ChunkState::DataEnd | ChunkState::DataLf, b'\n') => self.chunk(),
+            (ChunkState::DataEnd | ChunkState::DataLf, b'\n') => self.start_chunk(),
             (ChunkState::DataEnd | ChunkState::DataLf, _) => return Err(Error::ChunkEnd),
 
             (ChunkState::Trailer, b'\r') => ChunkState::LastLf,
@@ -171,31 +173,31 @@ impl Chunked {
     }
 
     /// Takes a digit of the size.
-    fn digit(&mut self, byte: u8) -> Result<ChunkState, Error> {
+    fn add_size_digit(&mut self, byte: u8) -> Result<ChunkState, Error> {
         let digit = char::from(byte).to_digit(16).ok_or(Error::ChunkSize)?;
         self.size = self.size.checked_mul(16).ok_or(Error::ChunkSize)? + u64::from(digit);
         Ok(ChunkState::Digits)
     }
 
     /// Handles the end of the line with the size.
-    fn sized(&mut self) -> ChunkState {
+    fn after_size_line(&mut self) -> ChunkState {
         self.framing = 0;
         if self.size == 0 { ChunkState::Trailer } else { ChunkState::Data }
     }
 
     /// Starts the next chunk.
-    fn chunk(&mut self) -> ChunkState {
+    fn start_chunk(&mut self) -> ChunkState {
         self.framing = 0;
         ChunkState::Size
     }
 }
 
 /// The data of a complete chunked body; `None` if it is not one.
-pub(crate) fn unchunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decode_chunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut chunked = Chunked::new();
     let mut data = Vec::new();
     while !bytes.is_empty() {
-        let Consumed { used, piece, is_trailer, is_last } = chunked.take(bytes).ok()?;
+        let Consumed { used, piece, is_trailer, is_last } = chunked.take_piece(bytes).ok()?;
         data.extend_from_slice(if is_trailer { &[] } else { &bytes[piece] });
         if is_last {
             return Some(data);

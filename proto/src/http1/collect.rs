@@ -89,13 +89,13 @@ impl HeadCollector {
     }
 
     /// Forgets the head if it is complete; called with every new input.
-    pub(super) fn release(&mut self) {
+    pub(super) fn release_complete(&mut self) {
         if !self.is_complete {
             return;
         }
         if self.kept.capacity() > KEPT_MAX {
             self.kept = Vec::new();
-            self.count();
+            self.count_memory();
         }
         self.kept.clear();
         self.place = 0..0;
@@ -106,7 +106,7 @@ impl HeadCollector {
     }
 
     /// Shows a part of the trailers in place of a head, until the next input.
-    pub(super) fn show(&mut self, trailer: Range<usize>) {
+    pub(super) fn show_trailers(&mut self, trailer: Range<usize>) {
         (self.place, self.is_complete) = (trailer, true);
     }
 
@@ -120,7 +120,7 @@ impl HeadCollector {
         self.is_begun() && !self.is_complete
     }
 
-    /// The complete head or the shown part of the trailers; `input`: the last input of [`Self::take`].
+    /// The complete head or the shown part of the trailers; `input`: the last input of [`Self::take_head`].
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {
             true if self.is_begun() => &self.kept,
@@ -130,8 +130,8 @@ impl HeadCollector {
     }
 
     /// The received part of the head, or more of the input if it is not a head; `input`: the last input of
-    /// [`Self::take`].
-    pub(super) fn so_far<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+    /// [`Self::take_head`].
+    pub(super) fn received_head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.head(input) {
             [] if self.is_begun() => &self.kept,
             [] => input,
@@ -144,7 +144,7 @@ impl HeadCollector {
     /// An error is found at a byte that does not depend on the split of the bytes: the first byte that cannot begin a
     /// head, the end of the status line, the end of the head, or the first byte beyond the limit.
     #[inline(always)]
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
+    pub(super) fn take_head(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         if let Some((usual, head)) = self.usual.as_deref()
             && self.leading == 0
             && !self.is_begun()
@@ -154,15 +154,15 @@ impl HeadCollector {
             self.is_complete = true;
             return Ok((usual.len(), Some(*head)));
         }
-        self.take_other(bytes)
+        self.take_unusual_head(bytes)
     }
 
-    /// [`Self::take`] of a head that is not the usual one, or not in one piece.
+    /// [`Self::take_head`] of a head that is not the usual one, or not in one piece.
     #[inline(never)]
-    fn take_other(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
+    fn take_unusual_head(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         let room = HEAD_MAX - self.leading - self.kept.len();
         let window = &bytes[..bytes.len().min(room)];
-        let start = self.pass_empty_lines(window);
+        let start = self.skip_empty_lines(window);
         self.check_prefix(&window[start..])?;
 
         let is_kept = self.is_begun();
@@ -195,9 +195,9 @@ impl HeadCollector {
             return Err(Error::HeadTooLong);
         }
         self.kept.extend_from_slice(&window[if is_kept { used } else { start }..]);
-        if self.kept.capacity() > KEPT_MAX && self.count() > self.heads.max {
+        if self.kept.capacity() > KEPT_MAX && self.count_memory() > self.heads.max {
             self.kept = Vec::new();
-            self.count();
+            self.count_memory();
             return Err(Error::HeadMemory);
         }
         Ok((bytes.len(), None))
@@ -205,7 +205,7 @@ impl HeadCollector {
 
     /// Counts the collector's memory. Returns the total of all connections.
     #[cold]
-    fn count(&mut self) -> usize {
+    fn count_memory(&mut self) -> usize {
         let keeps = Some(self.kept.capacity()).filter(|keeps| *keeps > KEPT_MAX).unwrap_or_default();
         let before = replace(&mut self.counted, keeps);
         self.heads.kept.update(|kept| kept - before + keeps);
@@ -236,7 +236,7 @@ impl HeadCollector {
     }
 
     /// Skips line ends before the status line (RFC 9112, 2.2). Returns their number of bytes.
-    fn pass_empty_lines(&mut self, bytes: &[u8]) -> usize {
+    fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         if self.is_begun() {
             return 0;
         }
@@ -269,10 +269,10 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_comes_whole_is_not_copied() {
+    fn whole_heads_are_not_copied() {
         let mut collector = HeadCollector::default();
         let input = head_of(1000);
-        assert!(matches!(collector.take(&input), Ok((1000, Some(_)))));
+        assert!(matches!(collector.take_head(&input), Ok((1000, Some(_)))));
         assert_eq!(collector.head(&input).as_ptr(), input.as_ptr());
         assert_eq!(collector.kept.capacity(), 0);
     }
@@ -282,10 +282,10 @@ mod tests {
         for (bytes, is_used_again) in [(1000, true), (KEPT_MAX + 1, false)] {
             let mut collector = HeadCollector::default();
             let input = head_of(bytes);
-            assert!(matches!(collector.take(&input[..bytes - 1]), Ok((_, None))));
-            assert!(matches!(collector.take(&input[bytes - 1..]), Ok((1, Some(_)))));
+            assert!(matches!(collector.take_head(&input[..bytes - 1]), Ok((_, None))));
+            assert!(matches!(collector.take_head(&input[bytes - 1..]), Ok((1, Some(_)))));
             assert_eq!(collector.head(b"\n"), input);
-            collector.release();
+            collector.release_complete();
             assert_eq!(collector.kept.capacity() > 0, is_used_again, "{bytes} bytes");
         }
     }
@@ -296,22 +296,22 @@ mod tests {
         let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
         let other = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello!";
         for bytes in [&ok[..], ok, ok, other, ok, other, other] {
-            let expected = HeadCollector::default().take(bytes).unwrap();
-            assert_eq!(collector.take(bytes).unwrap(), expected);
+            let expected = HeadCollector::default().take_head(bytes).unwrap();
+            assert_eq!(collector.take_head(bytes).unwrap(), expected);
             assert_eq!(collector.head(bytes), &bytes[..expected.0]);
-            collector.release();
+            collector.release_complete();
             assert!(collector.head(bytes).is_empty());
         }
         // In pieces the head is parsed as usual.
-        assert_eq!(collector.take(&other[..20]).unwrap(), (20, None));
-        assert_eq!(collector.take(&other[20..]).unwrap().1, HeadCollector::default().take(other).unwrap().1);
+        assert_eq!(collector.take_head(&other[..20]).unwrap(), (20, None));
+        assert_eq!(collector.take_head(&other[20..]).unwrap().1, HeadCollector::default().take_head(other).unwrap().1);
     }
 
     #[test]
-    fn bytes_behind_the_head_are_not_taken() {
+    fn bytes_after_heads_are_not_taken() {
         let mut collector = HeadCollector::default();
-        assert!(matches!(collector.take(b"\r\nHTTP/1.1 200 OK\r\nA: b"), Ok((23, None))));
-        assert!(matches!(collector.take(b"c\r\n\r\nbody"), Ok((5, Some(_)))));
+        assert!(matches!(collector.take_head(b"\r\nHTTP/1.1 200 OK\r\nA: b"), Ok((23, None))));
+        assert!(matches!(collector.take_head(b"c\r\n\r\nbody"), Ok((5, Some(_)))));
         assert_eq!(collector.kept, b"HTTP/1.1 200 OK\r\nA: bc\r\n\r\n");
     }
 }

@@ -24,7 +24,7 @@ pub fn encode(parts: &RequestParts) -> Vec<u8> {
 
 /// A request's head, including the empty line, changed to ask the server to close after the response; replaces all
 /// other connection options. `None` if the head already asks for that.
-pub(super) fn closing(head: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn closing_head(head: &[u8]) -> Option<Vec<u8>> {
     const CLOSE: &[u8] = b"Connection: close\r\n";
     let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
     if lines.iter().any(|line| line.eq_ignore_ascii_case(CLOSE)) {
@@ -80,12 +80,12 @@ mod tests {
             ("GET / HTTP/1.1\r\nconnection: Close\r\n\r\n", None),
         ];
         for (head, expected) in table {
-            assert_eq!(closing(head.as_bytes()).as_deref(), expected.map(str::as_bytes), "{head:?}");
+            assert_eq!(closing_head(head.as_bytes()).as_deref(), expected.map(str::as_bytes), "{head:?}");
         }
     }
 
     #[test]
-    fn headers_keep_their_order_and_their_repetitions() {
+    fn headers_keep_order_and_repetitions() {
         assert_eq!(
             encoded("GET", &[("Host", "a"), ("Cookie", "b"), ("accept", ""), ("Cookie", "c")], ""),
             "GET /p?q HTTP/1.1\r\nHost: a\r\nCookie: b\r\naccept: \r\nCookie: c\r\n\r\n"
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_brings_its_length_with_any_method() {
+    fn bodies_get_lengths_with_any_method() {
         assert_eq!(encoded("POST", &[], "hello"), "POST /p?q HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
         assert_eq!(encoded("GET", &[], "hello"), "GET /p?q HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn user_framing_headers_are_left_alone() {
+    fn user_framing_headers_are_kept() {
         assert_eq!(
             encoded("POST", &[("content-LENGTH", "99")], "hello"),
             "POST /p?q HTTP/1.1\r\ncontent-LENGTH: 99\r\n\r\nhello"

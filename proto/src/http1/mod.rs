@@ -42,7 +42,7 @@ use self::head::{Framing, Head};
 use self::taken::Consumed;
 use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
-pub(crate) use self::chunked::unchunked;
+pub(crate) use self::chunked::decode_chunked;
 pub use self::collect::HeadBuffer;
 pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
@@ -80,7 +80,7 @@ pub enum ResponseKind {
 
 impl ResponseKind {
     /// The response kind of a method; methods are case-sensitive.
-    pub fn to(method: &str) -> Self {
+    pub fn of_method(method: &str) -> Self {
         match method {
             "HEAD" => Self::Bodiless,
             "CONNECT" => Self::Tunnel,
@@ -193,7 +193,7 @@ impl Http1 {
 
     /// The error of a request that would follow on the connection but was not started, once no more can start and all
     /// events have been taken. True if it may be sent again.
-    pub fn unanswered(&self) -> Option<(Error, bool)> {
+    pub fn later_request_error(&self) -> Option<(Error, bool)> {
         match self.life {
             Life::Open | Life::Ending { .. } => None,
             Life::Unasked { .. } => Some((Error::ConnectionEnded, true)),
@@ -202,18 +202,18 @@ impl Http1 {
     }
 
     /// Takes bytes of the response to `stream`.
-    fn take(&mut self, stream: StreamId, response: ResponseKind, bytes: &[u8]) -> Result<usize, Error> {
+    fn take_response_bytes(&mut self, stream: StreamId, response: ResponseKind, bytes: &[u8]) -> Result<usize, Error> {
         let Some(body) = &mut self.body else {
-            let (used, head) = self.collector.take(bytes)?;
+            let (used, head) = self.collector.take_head(bytes)?;
             if let Some(head) = head {
                 self.begin_response(stream, response, head)?;
             }
             return Ok(used);
         };
-        let Consumed { used, piece: range, is_trailer, is_last } = body.take(bytes)?;
+        let Consumed { used, piece: range, is_trailer, is_last } = body.take_piece(bytes)?;
         if !range.is_empty() {
             self.event = Some(if is_trailer {
-                self.collector.show(range);
+                self.collector.show_trailers(range);
                 Event::Trailer { stream }
             } else {
                 Event::Data { stream, range }
@@ -266,20 +266,20 @@ impl Http1 {
         self.complete = Some((request.stream, is_early));
         if is_early || !self.keep_alive {
             // The later requests are certainly unprocessed only if the end was announced, or if they have not left.
-            self.end(Error::ConnectionEnded, is_early || !self.keep_alive, None);
+            self.end_connection(Error::ConnectionEnded, is_early || !self.keep_alive, None);
         }
     }
 
     /// Fails the connection: neither the oldest response nor later ones can be read.
-    fn fail(&mut self, error: Error) {
+    fn fail_connection(&mut self, error: Error) {
         if let Some(request) = self.in_flight.pop_front() {
             self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
         }
-        self.end(Error::ConnectionEnded, false, None);
+        self.end_connection(Error::ConnectionEnded, false, None);
     }
 
     /// Ends the connection; [`Client::poll_event`] reports it request by request.
-    fn end(&mut self, unanswered: Error, retryable: bool, error: Option<Error>) {
+    fn end_connection(&mut self, unanswered: Error, retryable: bool, error: Option<Error>) {
         self.life = Life::Ending { unanswered, retryable, error };
     }
 
@@ -295,7 +295,7 @@ impl Http1 {
             return self.take_unasked(bytes, Error::EarlyBytes);
         }
         let empty = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        let used = self.collector.take(&bytes[..empty]).map_or(0, |(used, _)| used);
+        let used = self.collector.take_head(&bytes[..empty]).map_or(0, |(used, _)| used);
         if used < bytes.len() {
             self.take_unasked(&bytes[used..], Error::ExtraBytes);
         }
@@ -306,24 +306,27 @@ impl Http1 {
     /// (usually 408): it ends the connection like a close without a response. Anything else is a mistake.
     #[cold]
     fn take_unasked(&mut self, bytes: &[u8], error: Error) -> usize {
-        let read =
-            if self.collector.is_begun() || bytes.starts_with(b"H") { self.collector.take(bytes) } else { Err(error) };
+        let read = if self.collector.is_begun() || bytes.starts_with(b"H") {
+            self.collector.take_head(bytes)
+        } else {
+            Err(error)
+        };
         match read {
             Ok((used, None)) => {
                 self.life = Life::Unasked { error };
                 return used;
             }
             Ok((_, Some(head))) if head.is_last_word() => {
-                self.end(Error::ConnectionEnded, true, Some(Error::ClosedBeforeResponse));
+                self.end_connection(Error::ConnectionEnded, true, Some(Error::ClosedBeforeResponse));
             }
-            _ => self.end(Error::ConnectionEnded, true, Some(error)),
+            _ => self.end_connection(Error::ConnectionEnded, true, Some(error)),
         }
         bytes.len()
     }
 
     /// The next event of a connection that ends.
     #[cold]
-    fn poll_end(&mut self) -> Option<Event> {
+    fn poll_ending_event(&mut self) -> Option<Event> {
         let (unanswered, retryable, error) = match self.life {
             Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
             // None of these requests has left.
@@ -333,7 +336,7 @@ impl Http1 {
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
             return Some(Event::Failed { stream, error: unanswered, retryable });
         }
-        if self.unasked().is_some() {
+        if self.unsolicited_error().is_some() {
             return None;
         }
         self.life = Life::Over { unanswered, retryable };
@@ -343,18 +346,18 @@ impl Http1 {
     /// The unreadable text, the beginning of its faulty line, and the position of the fault, as far as known. `input`:
     /// the last input of [`Client::handle_bytes`].
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
-        let text = self.collector.so_far(input);
+        let text = self.collector.received_head(input);
         let (line, at) = head::flaw(text).unwrap_or_default();
         (text, line, at)
     }
 
     /// The error of a response that has begun without a request on its way, if any.
-    pub fn unasked(&self) -> Option<Error> {
+    pub fn unsolicited_error(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
     }
 
     /// The missing part of the response to `stream`, if the response has begun.
-    pub fn missing(&self, stream: StreamId) -> Option<Missing> {
+    pub fn missing_part(&self, stream: StreamId) -> Option<Missing> {
         if self.reading() != Some(stream) {
             return None;
         }
@@ -384,7 +387,7 @@ impl Http1 {
         }
         if self.complete.take().is_none() {
             self.in_flight.pop_front();
-            self.end(Error::ConnectionEnded, true, None);
+            self.end_connection(Error::ConnectionEnded, true, None);
         }
         true
     }
@@ -422,14 +425,14 @@ impl Client for Http1 {
         if let Some(index) = self.in_flight.iter().position(|request| request.stream == stream) {
             self.in_flight.remove(index);
             if self.is_open() {
-                self.end(Error::ConnectionEnded, false, None);
+                self.end_connection(Error::ConnectionEnded, false, None);
             }
         }
     }
 
     fn handle_bytes(&mut self, bytes: &[u8], _: Nanos) -> usize {
         debug_assert!(self.event.is_none() && self.complete.is_none(), "the events of the last input come first");
-        self.collector.release();
+        self.collector.release_complete();
         if bytes.is_empty() || !self.is_open() {
             return match self.life {
                 Life::Unasked { error } => self.take_unasked(bytes, error),
@@ -440,35 +443,35 @@ impl Client for Http1 {
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
             return self.take_between(bytes);
         };
-        self.take(stream, response, bytes).unwrap_or_else(|error| {
-            self.fail(error);
+        self.take_response_bytes(stream, response, bytes).unwrap_or_else(|error| {
+            self.fail_connection(error);
             bytes.len()
         })
     }
 
     fn handle_skipped(&mut self, n: u64) {
         assert!(n <= self.may_skip(), "no more may be skipped");
-        self.collector.release();
-        if self.body.as_mut().is_some_and(|body| body.skip(n)) {
+        self.collector.release_complete();
+        if self.body.as_mut().is_some_and(|body| body.skip_data(n)) {
             self.end_response();
         }
     }
 
     fn handle_eof(&mut self) {
-        self.collector.release();
+        self.collector.release_complete();
         if !self.is_open() {
             if let Life::Unasked { error } = self.life {
-                self.end(Error::ConnectionEnded, true, Some(error));
+                self.end_connection(Error::ConnectionEnded, true, Some(error));
             }
             return;
         }
         match self.body {
             Some(BodyReader::UntilEof) => self.end_response(),
-            Some(_) => self.fail(Error::ClosedInBody),
-            None if self.collector.is_begun() => self.fail(Error::ClosedInHead),
+            Some(_) => self.fail_connection(Error::ClosedInBody),
+            None if self.collector.is_begun() => self.fail_connection(Error::ClosedInHead),
             None => {
                 let idle = self.in_flight.is_empty().then_some(Error::ClosedBeforeResponse);
-                self.end(Error::ClosedBeforeResponse, false, idle);
+                self.end_connection(Error::ClosedBeforeResponse, false, idle);
             }
         }
     }
@@ -508,7 +511,7 @@ impl Client for Http1 {
         if let Some((stream, is_early)) = self.complete.take() {
             return Some(Event::Complete { stream, grpc_status: 0, is_early });
         }
-        if self.is_open() { None } else { self.poll_end() }
+        if self.is_open() { None } else { self.poll_ending_event() }
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {
@@ -528,7 +531,7 @@ impl Client for Http1 {
         // A reason phrase may have a colon.
         let status_line =
             if text.starts_with(b"HTTP/") { memchr::memchr(b'\n', text).map_or(0, |lf| lf + 1) } else { 0 };
-        Fields::of_lines(&text[status_line..])
+        Fields::from_lines(&text[status_line..])
     }
 
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>) {

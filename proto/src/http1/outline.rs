@@ -155,7 +155,7 @@ enum Allows {
 
 impl<'a> OutlineReader<'a> {
     fn read(mut self, found: &mut Vec<Outline>) -> Result<(), Malformed> {
-        self.requests(found).map_err(|reason| {
+        self.read_requests(found).map_err(|reason| {
             let before = &self.bytes[..self.at];
             let line_start = memchr::memrchr(b'\n', before).map_or(0, |lf| lf + 1);
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -163,38 +163,38 @@ impl<'a> OutlineReader<'a> {
         })
     }
 
-    fn requests(&mut self, found: &mut Vec<Outline>) -> Result<(), Reason> {
+    fn read_requests(&mut self, found: &mut Vec<Outline>) -> Result<(), Reason> {
         let mut keep_alive = true;
         let mut start = 0;
         loop {
-            self.run(LINE_END);
+            self.take_class(LINE_END);
             match self.peek() {
                 Err(_) if start > 0 => return Ok(()),
                 Ok(_) if !keep_alive => return Err(CLOSED),
                 _ => {}
             }
             let response = match self.allows {
-                Allows::Anything => self.words()?,
-                _ => self.checked_words()?,
+                Allows::Anything => self.read_method_and_target()?,
+                _ => self.read_checked_method_and_target()?,
             };
-            let is_persistent = self.version()?;
-            let (facts, is_chunked) = self.fields()?;
+            let is_persistent = self.read_version()?;
+            let (facts, is_chunked) = self.read_fields()?;
             let head_end = self.at;
-            self.body(&facts, is_chunked)?;
+            self.read_body(&facts, is_chunked)?;
             keep_alive = facts.keep_alive(is_persistent);
             found.push(Outline { range: start..self.at, body_length: self.at - head_end, response });
             start = self.at;
         }
     }
 
-    fn checked_words(&mut self) -> Result<ResponseKind, Reason> {
-        let response = self.method()?;
-        self.target(response)?;
+    fn read_checked_method_and_target(&mut self) -> Result<ResponseKind, Reason> {
+        let response = self.read_method()?;
+        self.read_target(response)?;
         Ok(response)
     }
 
     /// Reads any method and target: the version after them marks their end.
-    fn words(&mut self) -> Result<ResponseKind, Reason> {
+    fn read_method_and_target(&mut self) -> Result<ResponseKind, Reason> {
         let rest = &self.bytes[self.at..];
         let Some(lf) = memchr::memchr(b'\n', rest) else {
             self.at = self.bytes.len();
@@ -204,14 +204,14 @@ impl<'a> OutlineReader<'a> {
         let method = line.iter().position(|&byte| byte == b' ').ok_or(METHOD)?;
         self.at +=
             line.windows(6).rposition(|window| window == b" HTTP/").filter(|&end| end > method).ok_or(CONSTANT)?;
-        Ok(str::from_utf8(&line[..method]).map_or(ResponseKind::Usual, ResponseKind::to))
+        Ok(str::from_utf8(&line[..method]).map_or(ResponseKind::Usual, ResponseKind::of_method))
     }
 
-    fn method(&mut self) -> Result<ResponseKind, Reason> {
+    fn read_method(&mut self) -> Result<ResponseKind, Reason> {
         let rest = &self.bytes[self.at..];
         if let Some(method) = METHODS.iter().find(|method| rest.starts_with(method.as_bytes())) {
             self.at += method.len();
-            return Ok(ResponseKind::to(method.trim_ascii_end()));
+            return Ok(ResponseKind::of_method(method.trim_ascii_end()));
         }
         if self.allows == Allows::Methods
             && let Some(blank) =
@@ -229,19 +229,19 @@ impl<'a> OutlineReader<'a> {
     }
 
     /// Reads a target: a path, `*`, a URL or, for a tunnel, host and port.
-    fn target(&mut self, response: ResponseKind) -> Result<(), Reason> {
-        self.run(BLANK);
+    fn read_target(&mut self, response: ResponseKind) -> Result<(), Reason> {
+        self.take_class(BLANK);
         let first = self.peek()?;
         if response == ResponseKind::Tunnel {
-            self.authority()?;
+            self.read_authority()?;
         } else if first.is_ascii_alphabetic() {
-            self.run(LETTER);
-            self.literal(b"://", TARGET)?;
-            self.authority()?;
+            self.take_class(LETTER);
+            self.take_literal(b"://", TARGET)?;
+            self.read_authority()?;
         } else if first != b'/' && first != b'*' {
             return Err(TARGET);
         }
-        self.run(VISIBLE);
+        self.take_class(VISIBLE);
         match self.peek()? {
             b' ' => Ok(()),
             b'\r' | b'\n' => Err(VERSION),
@@ -249,8 +249,8 @@ impl<'a> OutlineReader<'a> {
         }
     }
 
-    fn authority(&mut self) -> Result<(), Reason> {
-        let authority = self.run(AUTHORITY);
+    fn read_authority(&mut self) -> Result<(), Reason> {
+        let authority = self.take_class(AUTHORITY);
         match self.peek()? {
             b'/' | b'?' => Ok(()),
             b' ' if !authority.is_empty() => Ok(()),
@@ -259,13 +259,13 @@ impl<'a> OutlineReader<'a> {
     }
 
     /// Reads the version. Returns true if it keeps connections alive by default.
-    fn version(&mut self) -> Result<bool, Reason> {
-        self.run(BLANK);
-        self.literal(b"HTTP/", CONSTANT)?;
+    fn read_version(&mut self) -> Result<bool, Reason> {
+        self.take_class(BLANK);
+        self.take_literal(b"HTTP/", CONSTANT)?;
         self.digit(b'1')?;
-        self.literal(b".", VERSION)?;
+        self.take_literal(b".", VERSION)?;
         let minor = self.digit(b'0')?;
-        self.line_end(VERSION)?;
+        self.take_line_end(VERSION)?;
         Ok(minor > b'0')
     }
 
@@ -279,19 +279,19 @@ impl<'a> OutlineReader<'a> {
     }
 
     /// Reads the fields and the empty line after them. The bool is true if the body is chunked.
-    fn fields(&mut self) -> Result<(HeadFacts, bool), Reason> {
+    fn read_fields(&mut self) -> Result<(HeadFacts, bool), Reason> {
         let mut facts = HeadFacts::default();
         let mut is_chunked = false;
         while !matches!(self.peek()?, b'\r' | b'\n') {
-            let name = self.run(TOKEN);
+            let name = self.take_class(TOKEN);
             if self.peek()? != b':' || name.is_empty() {
                 return Err(FIELD);
             }
             self.at += 1;
-            self.run(BLANK);
+            self.take_class(BLANK);
             let value_at = self.at;
-            let value = self.run(TEXT).trim_ascii_end();
-            self.line_end(FIELD)?;
+            let value = self.take_class(TEXT).trim_ascii_end();
+            self.take_line_end(FIELD)?;
             if name.eq_ignore_ascii_case(b"transfer-encoding") {
                 is_chunked |= value.eq_ignore_ascii_case(b"chunked");
             } else if let Err(error) = facts.note(name, value) {
@@ -301,11 +301,11 @@ impl<'a> OutlineReader<'a> {
                 return Err(if is_number { LENGTH_AGAIN } else { LENGTH });
             }
         }
-        self.line_end(LINE_FEED)?;
+        self.take_line_end(LINE_FEED)?;
         Ok((facts, is_chunked))
     }
 
-    fn body(&mut self, facts: &HeadFacts, is_chunked: bool) -> Result<(), Reason> {
+    fn read_body(&mut self, facts: &HeadFacts, is_chunked: bool) -> Result<(), Reason> {
         match facts.framing() {
             Ok(Framing::Length(_)) if is_chunked => {
                 self.at -= 1;
@@ -316,20 +316,20 @@ impl<'a> OutlineReader<'a> {
                 self.at += usize::try_from(length).unwrap_or(usize::MAX).min(left);
                 if length > left as u64 { Err(INCOMPLETE) } else { Ok(()) }
             }
-            _ if is_chunked => self.chunks(),
+            _ if is_chunked => self.read_chunks(),
             // Unlike a response, a request does not extend to the end of the stream.
             _ => Ok(()),
         }
     }
 
-    fn chunks(&mut self) -> Result<(), Reason> {
+    fn read_chunks(&mut self) -> Result<(), Reason> {
         let mut chunked = Chunked::new();
         loop {
             // Framing is passed byte by byte, to find the position of a fault.
             let left = (self.bytes.len() - self.at) as u64;
             let next = chunked.data_left().clamp(1, left.max(1)) as usize;
             let piece = self.bytes.get(self.at..self.at + next).ok_or(INCOMPLETE)?;
-            let taken = chunked.take(piece).map_err(|error| match error {
+            let taken = chunked.take_piece(piece).map_err(|error| match error {
                 Error::ChunkSize => CHUNK_SIZE,
                 Error::ChunkEnd => CHUNK_END,
                 Error::TrailerTooLong => CHUNKS_TOO_LONG,
@@ -343,18 +343,18 @@ impl<'a> OutlineReader<'a> {
     }
 
     /// Takes CR and LF, or LF alone; `reason` if neither follows.
-    fn line_end(&mut self, reason: Reason) -> Result<(), Reason> {
+    fn take_line_end(&mut self, reason: Reason) -> Result<(), Reason> {
         match self.peek()? {
             b'\r' => {
                 self.at += 1;
-                self.literal(b"\n", LINE_FEED)
+                self.take_literal(b"\n", LINE_FEED)
             }
-            _ => self.literal(b"\n", reason),
+            _ => self.take_literal(b"\n", reason),
         }
     }
 
     /// Takes exactly these bytes.
-    fn literal(&mut self, literal: &[u8], reason: Reason) -> Result<(), Reason> {
+    fn take_literal(&mut self, literal: &[u8], reason: Reason) -> Result<(), Reason> {
         for &byte in literal {
             if self.peek()? != byte {
                 return Err(reason);
@@ -365,7 +365,7 @@ impl<'a> OutlineReader<'a> {
     }
 
     /// Takes all following bytes of a class.
-    fn run(&mut self, class: u8) -> &'a [u8] {
+    fn take_class(&mut self, class: u8) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] & class == 0).unwrap_or(rest.len());
         self.at += length;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::encode::{closing, encode};
+use super::encode::{closing_head, encode};
 use super::outline::Outline;
 use super::{Request, ResponseKind};
 use crate::RequestParts;
@@ -30,13 +30,13 @@ impl Wire {
             range: 0..bytes.len(),
             bytes,
             body_length: parts.body.len(),
-            response: ResponseKind::to(&parts.method),
+            response: ResponseKind::of_method(&parts.method),
             last: OnceCell::new(),
         }
     }
 
     /// A request from another source, found in `bytes` by [`outline`](super::outline()).
-    pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, response }: Outline) -> Self {
+    pub fn from_outline(bytes: &Rc<[u8]>, Outline { range, body_length, response }: Outline) -> Self {
         Self { bytes: Rc::clone(bytes), range, body_length, response, last: OnceCell::new() }
     }
 
@@ -67,10 +67,10 @@ impl Wire {
     }
 
     /// This request as the last one on its connection, which asks the server to close. Encoded once.
-    pub fn closing(&self) -> &Self {
+    pub fn closing_form(&self) -> &Self {
         self.last.get_or_init(|| {
             let (head, body) = self.head_and_body();
-            let Some(head) = closing(head) else { return Rc::new(self.clone()) };
+            let Some(head) = closing_head(head) else { return Rc::new(self.clone()) };
             let bytes: Rc<[u8]> = [&head, body].concat().into();
             Rc::new(Self { range: 0..bytes.len(), bytes, ..self.clone() })
         })
@@ -84,6 +84,6 @@ impl Request {
             Self::Parts(said) => said.http1.get_or_init(|| Wire::from_parts(&said.parts)),
             Self::Http1(encoded) => &encoded.wire,
         };
-        if is_last { wire.closing() } else { wire }
+        if is_last { wire.closing_form() } else { wire }
     }
 }

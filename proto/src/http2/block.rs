@@ -26,7 +26,7 @@ pub(super) struct Block {
 
 impl Block {
     /// Begins a frame of the block.
-    pub(super) fn begin(&mut self, frame: FrameHeader) -> Result<(), Breach> {
+    pub(super) fn begin_frame(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         if self.stream.is_none() {
             self.ends = frame.has(flag::END_STREAM);
             self.frames = 0;
@@ -44,13 +44,19 @@ impl Block {
     }
 
     /// Ends a complete block of which nothing was kept.
-    pub(super) fn end(&mut self) {
+    pub(super) fn end_block(&mut self) {
         self.stream = None;
     }
 
     /// Keeps bytes of a frame, with `left` more to come. `kept`: number of bytes kept by all connections, limited to
     /// `kept_max`.
-    pub(super) fn keep(&mut self, bytes: &[u8], left: u32, kept: &mut usize, kept_max: usize) -> Result<(), Breach> {
+    pub(super) fn keep_bytes(
+        &mut self,
+        bytes: &[u8],
+        left: u32,
+        kept: &mut usize,
+        kept_max: usize,
+    ) -> Result<(), Breach> {
         let before = self.bytes.capacity();
         self.bytes.reserve_exact(bytes.len() + left as usize);
         *kept += self.bytes.capacity() - before;
@@ -62,7 +68,7 @@ impl Block {
     }
 
     /// Removes padding and priority from the complete first frame.
-    pub(super) fn strip(&mut self, frame: FrameHeader) -> Result<(), Breach> {
+    pub(super) fn strip_padding(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         let fragment = fragment(frame, &self.bytes)?;
         self.bytes.truncate(fragment.end);
         self.bytes.drain(..fragment.start);
@@ -75,13 +81,13 @@ impl Block {
     }
 
     /// Frees the kept bytes of an abandoned block.
-    pub(super) fn free(&mut self, kept: &mut usize) {
+    pub(super) fn free_bytes(&mut self, kept: &mut usize) {
         *kept -= self.bytes.capacity();
         self.bytes = Vec::new();
     }
 
     /// Takes the kept bytes of a complete block.
-    pub(super) fn take(&mut self, kept: &mut usize) -> Vec<u8> {
+    pub(super) fn take_bytes(&mut self, kept: &mut usize) -> Vec<u8> {
         self.stream = None;
         *kept -= self.bytes.capacity();
         std::mem::take(&mut self.bytes)

@@ -41,7 +41,7 @@ impl Default for BufferPool {
 
 impl BufferPool {
     /// Passes a buffer of at least `length` bytes to `write`, which returns the number of bytes written.
-    pub(super) fn fill(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
+    pub(super) fn fill_buffer(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
         let shelf = if length <= SMALL { &mut self.small } else { &mut self.large };
         if length <= shelf.length
             && let Some(buffer) = shelf.free()
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn filled(buffers: &mut BufferPool, text: &[u8]) -> Transmit {
-        buffers.fill(text.len(), |bytes| {
+        buffers.fill_buffer(text.len(), |bytes| {
             bytes[..text.len()].copy_from_slice(text);
             text.len()
         })
@@ -97,7 +97,7 @@ mod tests {
         let mut buffers = BufferPool::default();
         let first = filled(&mut buffers, b"first");
         let second = filled(&mut buffers, b"second");
-        assert_eq!([first.in_one(), second.in_one()], [Some(&b"first"[..]), Some(&b"second"[..])]);
+        assert_eq!([first.contiguous_bytes(), second.contiguous_bytes()], [Some(&b"first"[..]), Some(&b"second"[..])]);
         let places = [first.bytes().as_ptr(), second.bytes().as_ptr()];
         drop(second);
         let third = filled(&mut buffers, b"third");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_owned() {
+    fn oversized_output_gets_its_own_buffer() {
         let mut buffers = BufferPool::default();
         let large = vec![7; LARGE];
         let held: Vec<_> = (0..KEPT_MAX / LARGE).map(|_| filled(&mut buffers, &large)).collect();

@@ -49,13 +49,13 @@ pub(super) enum DrainState {
 impl Http2 {
     /// Ends a stream that the server has ended.
     #[inline]
-    pub(super) fn finish(&mut self, number: u32) {
-        let Some(stream) = self.remove(number) else { return };
-        match stream.response.end() {
+    pub(super) fn finish_stream(&mut self, number: u32) {
+        let Some(stream) = self.remove_stream(number) else { return };
+        match stream.response.end_of_stream() {
             // The rest of the upload is not wanted.
             Ok(grpc_status) => {
                 let is_early = stream.message.is_some();
-                self.complete(number, grpc_status, is_early, is_early);
+                self.complete_response(number, grpc_status, is_early, is_early);
             }
             Err(breach) => self.fail_stream(number, breach),
         }
@@ -63,57 +63,57 @@ impl Http2 {
 
     /// Completes the response on a removed stream; `cancels`: the stream is still open on one side.
     #[inline]
-    pub(super) fn complete(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
+    pub(super) fn complete_response(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
             self.send_reset(number, Code::CANCEL);
         }
         self.patience = PATIENCE;
         self.end = Some(Event::Complete { stream: StreamId(number), grpc_status, is_early });
-        self.note_end();
+        self.note_stream_end();
     }
 
     /// Resets a stream that violates the protocol.
-    pub(super) fn reset(&mut self, number: u32, breach: Breach) {
-        if self.remove(number).is_some() {
+    pub(super) fn reset_stream(&mut self, number: u32, breach: Breach) {
+        if self.remove_stream(number).is_some() {
             self.fail_stream(number, breach);
         }
     }
 
     fn fail_stream(&mut self, number: u32, breach: Breach) {
         self.send_reset(number, breach.code());
-        self.end_with(number, Error::Breach(breach), false);
+        self.report_failure(number, Error::Breach(breach), false);
     }
 
     pub(super) fn send_reset(&mut self, number: u32, code: Code) {
-        frame::write_reset(self.sender.control(), number, code);
-        self.resets.push(number);
+        frame::write_reset(self.sender.control_buffer(), number, code);
+        self.resets.remember_stream(number);
         self.shared.pool.borrow_mut().seen.reset_sent.note(code);
     }
 
     fn send_goaway(&mut self, code: Code) {
-        frame::write_goaway(self.sender.control(), code);
+        frame::write_goaway(self.sender.control_buffer(), code);
         self.shared.pool.borrow_mut().seen.goaway_sent.note(code);
     }
 
     /// Reports the failure of a request that is no longer open.
-    pub(super) fn end_with(&mut self, number: u32, error: Error, retryable: bool) {
+    pub(super) fn report_failure(&mut self, number: u32, error: Error, retryable: bool) {
         self.patience = PATIENCE;
         self.end = Some(Event::Failed { stream: StreamId(number), error, retryable });
-        self.note_end();
+        self.note_stream_end();
     }
 
     /// Updates the connection after the end of a stream, possibly the last one.
     #[inline]
-    pub(super) fn note_end(&mut self) {
-        if self.life == Life::Closing && self.streams.open() == 0 && self.drain == DrainState::No {
+    pub(super) fn note_stream_end(&mut self) {
+        if self.life == Life::Closing && self.streams.open_count() == 0 && self.drain == DrainState::No {
             self.send_goaway(Code::NO_ERROR);
-            self.drain(None);
+            self.drain_connection(None);
         }
     }
 
     /// Closes a stream, if it is open.
     #[inline]
-    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
+    pub(super) fn remove_stream(&mut self, number: u32) -> Option<Stream> {
         let stream = self.streams.remove(number)?;
         if stream.message.is_some() {
             self.sender.drop_message(number, &self.streams);
@@ -122,47 +122,47 @@ impl Http2 {
     }
 
     /// Reports to the driver that no more requests can be started.
-    pub(super) fn drain(&mut self, error: Option<Error>) {
+    pub(super) fn drain_connection(&mut self, error: Option<Error>) {
         if self.drain == DrainState::No {
             self.drain = DrainState::Due(error);
         }
     }
 
     /// Fails the connection.
-    pub(super) fn fail(&mut self, error: Error) {
+    pub(super) fn fail_connection(&mut self, error: Error) {
         if let Error::Breach(breach) = error {
             self.send_goaway(breach.code());
         }
-        let idle = (self.streams.open() == 0).then_some(error);
-        self.stop(FailureReason::Error(error), idle);
+        let idle = (self.streams.open_count() == 0).then_some(error);
+        self.stop_connection(FailureReason::Error(error), idle);
     }
 
     /// Stops the connection: later input is ignored.
-    pub(super) fn stop(&mut self, why: FailureReason, idle: Option<Error>) {
+    pub(super) fn stop_connection(&mut self, why: FailureReason, idle: Option<Error>) {
         self.life = Life::Over;
-        self.fail_above(0, why);
-        self.drain(idle);
-        self.block.free(&mut self.shared.pool.borrow_mut().blocks);
+        self.fail_streams_above(0, why);
+        self.drain_connection(idle);
+        self.block.free_bytes(&mut self.shared.pool.borrow_mut().blocks);
     }
 
     /// Fails the requests on streams above a number.
-    pub(super) fn fail_above(&mut self, above: u32, why: FailureReason) {
-        if self.streams.above(above).is_some() {
+    pub(super) fn fail_streams_above(&mut self, above: u32, why: FailureReason) {
+        if self.streams.first_above(above).is_some() {
             self.failing = Some(FailingRequests { above, why });
         }
     }
 
     /// Reports the next of the requests that fail together.
-    pub(super) fn fail_next(&mut self) -> Option<Event> {
+    pub(super) fn poll_failing_request(&mut self) -> Option<Event> {
         let failing = self.failing.as_mut()?;
-        let Some(number) = self.streams.above(failing.above) else {
+        let Some(number) = self.streams.first_above(failing.above) else {
             self.failing = None;
             return None;
         };
         failing.above = number;
         let why = failing.why;
         let is_reading = self.block.stream == Some(number);
-        let stream = self.remove(number)?;
+        let stream = self.remove_stream(number)?;
         let is_answered = stream.response.phase() == ResponsePhase::Body;
         let may_be_accepted = !self.shared.options.is_told_at_once || self.sender.has_accepted(stream.headers_end);
         let has_left = is_answered || (self.sender.has_begun(number) && may_be_accepted);

@@ -33,7 +33,7 @@ impl Completed {
     }
 
     pub(super) fn fields(&self) -> Fields<'_> {
-        self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::of_lines(b""), HeaderList::fields)
+        self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::from_lines(b""), HeaderList::fields)
     }
 
     /// Appends a head or trailers as text.

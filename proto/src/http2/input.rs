@@ -8,7 +8,7 @@ use super::frame::{self, FrameHeader, PAYLOAD_USUAL, flag, kind};
 use super::heard::Completed;
 use super::reader::FramePart;
 use super::response::{self, ResponsePhase};
-use super::seen::fewest;
+use super::seen::smaller_stream_limit;
 use super::settings::{Consequence, WINDOW_MAX};
 use super::shared::Pool;
 use super::{Http2, PATIENCE, REASON_BYTES};
@@ -17,20 +17,20 @@ use crate::{Breach, Code, Error, Event, StreamId};
 impl Http2 {
     /// Takes bytes at `at` in the input, up to the first unit with a meaning.
     #[inline]
-    pub(super) fn step(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
+    pub(super) fn take_unit(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         let used = match self.reader.place {
             FramePart::Header => {
-                let (used, header) = self.reader.unit(bytes);
+                let (used, header) = self.reader.take_unit(bytes);
                 match header {
                     Some(header) => self.begin(FrameHeader::parse(header))?,
                     None if self.has_begun() => {}
-                    None => check_first(self.reader.part())?,
+                    None => check_first(self.reader.incomplete_unit())?,
                 }
                 return Ok(used);
             }
             FramePart::Block => return Ok(self.take_block(bytes)?),
             FramePart::Data => {
-                let used = self.reader.take(bytes, self.reader.padding);
+                let used = self.reader.take_payload(bytes, self.reader.padding);
                 if self.shared.options.wants_body && used > 0 {
                     let number = self.reader.frame.stream;
                     if self.streams.has(number) {
@@ -43,16 +43,16 @@ impl Http2 {
                 used
             }
             FramePart::PadLength => {
-                let (used, length) = self.reader.payload_unit(bytes);
+                let (used, length) = self.reader.take_payload_unit(bytes);
                 if let Some([length]) = length {
                     self.begin_padded(length.into())?;
                 }
                 used
             }
             FramePart::Setting => {
-                let (used, setting) = self.reader.payload_unit(bytes);
+                let (used, setting) = self.reader.take_payload_unit(bytes);
                 if let Some([i, j, a, b, c, d]) = setting {
-                    self.set(u16::from_be_bytes([i, j]), u32::from_be_bytes([a, b, c, d]))?;
+                    self.apply_setting(u16::from_be_bytes([i, j]), u32::from_be_bytes([a, b, c, d]))?;
                     if self.reader.left == 0 {
                         self.change_windows()?;
                     }
@@ -60,26 +60,26 @@ impl Http2 {
                 used
             }
             FramePart::Number => {
-                let (used, number) = self.reader.payload_unit(bytes);
+                let (used, number) = self.reader.take_payload_unit(bytes);
                 if let Some(number) = number {
                     self.take_number(u32::from_be_bytes(number))?;
                 }
                 used
             }
             FramePart::Pair => {
-                let (used, pair) = self.reader.payload_unit(bytes);
+                let (used, pair) = self.reader.take_payload_unit(bytes);
                 if let Some(pair) = pair {
                     self.take_pair(pair)?;
                 }
                 used
             }
             FramePart::Reason => {
-                let used = self.reader.take(bytes, 0);
+                let used = self.reader.take_payload(bytes, 0);
                 let room = REASON_BYTES.saturating_sub(self.reason.len());
                 self.reason.extend_from_slice(&bytes[..used.min(room)]);
                 used
             }
-            FramePart::Rest => self.reader.take(bytes, 0),
+            FramePart::Rest => self.reader.take_payload(bytes, 0),
         };
         if self.reader.left == 0 {
             self.end_frame();
@@ -98,7 +98,7 @@ impl Http2 {
             self.check_first_frame(frame)?;
         }
         self.patience = self.patience.checked_sub(1).ok_or(Breach::NoProgress)?;
-        if self.sender.is_flooded(self.streams.peak()) {
+        if self.sender.is_flooded(self.streams.peak_count()) {
             return Err(Breach::ControlFlood.into());
         }
         self.reader.begin(frame);
@@ -144,11 +144,11 @@ impl Http2 {
         self.check_number(frame.stream)?;
         self.data_bytes += u64::from(frame.length);
         let options = &self.shared.options;
-        let control = self.sender.control();
+        let control = self.sender.control_buffer();
         receive(&mut self.received, frame.length, options.connection_window, options.frame_max, 0, control)?;
         let Some(stream) = self.streams.get(frame.stream) else {
             // A large body was on its way when its stream was reset.
-            self.progress(frame.length / 1024);
+            self.allow_more_frames(frame.length / 1024);
             return self.check_closed(frame.stream);
         };
         let may_need_more = !frame.has(flag::END_STREAM);
@@ -159,15 +159,15 @@ impl Http2 {
             return Err(Breach::WindowExceeded);
         }
         if stream.response.phase() == ResponsePhase::Head {
-            self.reset(number, Breach::DataFirst);
+            self.reset_stream(number, Breach::DataFirst);
             return Ok(());
         }
         if frame.has(flag::PADDED) {
             self.reader.place = FramePart::PadLength;
             return if frame.length == 0 { Err(Breach::FrameLength) } else { Ok(()) };
         }
-        let is_good = stream.response.data(frame.length);
-        self.coming = stream.response.left();
+        let is_good = stream.response.take_data(frame.length);
+        self.coming = stream.response.body_left();
         self.expect_data(number, frame.length, is_good);
         Ok(())
     }
@@ -179,8 +179,8 @@ impl Http2 {
         self.reader.place = FramePart::Rest;
         let number = self.reader.frame.stream;
         if let Some(stream) = self.streams.get(number) {
-            let is_good = stream.response.data(data);
-            self.coming = stream.response.left();
+            let is_good = stream.response.take_data(data);
+            self.coming = stream.response.body_left();
             self.expect_data(number, data, is_good);
         }
         Ok(())
@@ -192,15 +192,15 @@ impl Http2 {
         match is_good {
             Ok(()) if length > 0 => {
                 self.reader.place = FramePart::Data;
-                self.progress(length);
+                self.allow_more_frames(length);
             }
             Ok(()) => {}
-            Err(breach) => self.reset(number, breach),
+            Err(breach) => self.reset_stream(number, breach),
         }
     }
 
     /// Allows this many more frames without progress.
-    fn progress(&mut self, frames: u32) {
+    fn allow_more_frames(&mut self, frames: u32) {
         self.patience = PATIENCE.min(self.patience + frames);
     }
 
@@ -216,43 +216,48 @@ impl Http2 {
             }
         }
         self.reader.place = FramePart::Block;
-        self.block.begin(frame)
+        self.block.begin_frame(frame)
     }
 
     /// Takes bytes of a header block, and decodes it if it is complete.
     fn take_block(&mut self, bytes: &[u8]) -> Result<usize, Breach> {
         let frame = self.reader.frame;
-        let used = self.reader.take(bytes, 0);
+        let used = self.reader.take_payload(bytes, 0);
         let bytes = &bytes[..used];
         let is_complete = self.reader.left == 0 && frame.has(flag::END_HEADERS);
         if is_complete && self.block.is_empty() {
-            self.block.end();
+            self.block.end_block();
             self.reader.place = FramePart::Header;
             let block = match frame.kind {
                 kind::HEADERS => &bytes[fragment(frame, bytes)?],
                 _ => bytes,
             };
-            self.decode(frame.stream, block)?;
+            self.decode_block(frame.stream, block)?;
             return Ok(used);
         }
         let pool = Rc::clone(&self.shared.pool);
-        self.block.keep(bytes, self.reader.left, &mut pool.borrow_mut().blocks, self.shared.options.blocks_max)?;
+        self.block.keep_bytes(
+            bytes,
+            self.reader.left,
+            &mut pool.borrow_mut().blocks,
+            self.shared.options.blocks_max,
+        )?;
         if self.reader.left > 0 {
             return Ok(used);
         }
         self.reader.place = FramePart::Header;
         if frame.kind == kind::HEADERS {
-            self.block.strip(frame)?;
+            self.block.strip_padding(frame)?;
         }
         if is_complete {
-            let block = self.block.take(&mut pool.borrow_mut().blocks);
-            self.decode(frame.stream, &block)?;
+            let block = self.block.take_bytes(&mut pool.borrow_mut().blocks);
+            self.decode_block(frame.stream, &block)?;
         }
         Ok(used)
     }
 
     /// Decodes a complete header block, which belongs to a response unless its stream was reset.
-    fn decode(&mut self, number: u32, block: &[u8]) -> Result<(), Breach> {
+    fn decode_block(&mut self, number: u32, block: &[u8]) -> Result<(), Breach> {
         let ends = self.block.ends;
         let wants_fields = self.shared.options.wants_fields;
         let memo = {
@@ -265,7 +270,7 @@ impl Http2 {
         let Some(response) = self.streams.get(number).map(|stream| &mut stream.response) else { return Ok(()) };
         let stream = StreamId(number);
         let status = memo.meaning.status;
-        match response.block(&memo.meaning, ends) {
+        match response.take_block(&memo.meaning, ends) {
             Ok(response::Block::Interim) => {
                 self.event = Some(Event::Interim { stream, status });
                 self.heard = Completed::head(memo);
@@ -278,18 +283,18 @@ impl Http2 {
             Ok(response::Block::Tunnel) => {
                 self.event = Some(Event::Head { stream, status });
                 self.heard = Completed::head(memo);
-                let uploads = self.remove(number).is_some_and(|stream| stream.message.is_some());
-                self.complete(number, 0, uploads, !ends || uploads);
+                let uploads = self.remove_stream(number).is_some_and(|stream| stream.message.is_some());
+                self.complete_response(number, 0, uploads, !ends || uploads);
             }
             Ok(response::Block::Trailers) if memo.list.is_some() => {
                 self.event = wants_fields.then_some(Event::Trailer { stream });
                 self.heard = Completed::trailers(memo);
             }
             Ok(response::Block::Trailers) => {}
-            Err(breach) => self.reset(number, breach),
+            Err(breach) => self.reset_stream(number, breach),
         }
         if ends {
-            self.finish(number);
+            self.finish_stream(number);
         }
         Ok(())
     }
@@ -302,7 +307,7 @@ impl Http2 {
             kind::PRIORITY => {
                 check(!is_connection, Breach::StreamZero)?;
                 if frame.length != 5 && self.streams.has(frame.stream) && self.sender.has_begun(frame.stream) {
-                    self.reset(frame.stream, Breach::FrameLength);
+                    self.reset_stream(frame.stream, Breach::FrameLength);
                 }
             }
             kind::RST_STREAM => {
@@ -320,7 +325,7 @@ impl Http2 {
             kind::SETTINGS if frame.has(flag::ACK) => {
                 check(is_connection, Breach::NotStreamZero)?;
                 check(frame.length == 0, Breach::FrameLength)?;
-                self.decoder.acknowledged(self.shared.options.table);
+                self.decoder.on_settings_acknowledged(self.shared.options.table);
             }
             kind::SETTINGS => {
                 check(is_connection, Breach::NotStreamZero)?;
@@ -349,7 +354,7 @@ impl Http2 {
         let frame = self.reader.frame;
         self.reader.place = FramePart::Header;
         match frame.kind {
-            kind::DATA if frame.has(flag::END_STREAM) => self.finish(frame.stream),
+            kind::DATA if frame.has(flag::END_STREAM) => self.finish_stream(frame.stream),
             kind::SETTINGS if !frame.has(flag::ACK) => self.end_settings(),
             kind::GOAWAY => self.end_goaway(),
             _ => {}
@@ -362,12 +367,12 @@ impl Http2 {
         seen.connections += u64::from(!self.settings.have_come);
         self.settings.end();
         seen.note_allowed(self.settings.streams);
-        *streams_known = fewest(*streams_known, Some(self.settings.streams));
-        self.sender.reply(kind::SETTINGS, &[]);
+        *streams_known = smaller_stream_limit(*streams_known, Some(self.settings.streams));
+        self.sender.queue_reply(kind::SETTINGS, &[]);
     }
 
     /// Takes a setting.
-    fn set(&mut self, id: u16, value: u32) -> Result<(), Breach> {
+    fn apply_setting(&mut self, id: u16, value: u32) -> Result<(), Breach> {
         match self.settings.set(id, value)? {
             Consequence::None => {}
             Consequence::Table(size) => self.sender.resize_table(size),
@@ -393,26 +398,26 @@ impl Http2 {
         let FrameHeader { kind, stream: number, .. } = self.reader.frame;
         if kind == kind::RST_STREAM {
             let code = Code::new(payload);
-            if let Some(stream) = self.remove(number) {
+            if let Some(stream) = self.remove_stream(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
                 // A server that has answered has processed the request, whatever the code.
                 let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == ResponsePhase::Head;
-                self.end_with(number, Error::Reset(code), retryable);
+                self.report_failure(number, Error::Reset(code), retryable);
             }
             return Ok(());
         }
         let increment = payload & WINDOW_MAX;
         if number == 0 {
-            return if increment == 0 { Err(Breach::ZeroIncrement) } else { self.sender.grow(increment) };
+            return if increment == 0 { Err(Breach::ZeroIncrement) } else { self.sender.enlarge_window(increment) };
         }
         let Some(stream) = self.streams.get(number) else { return Ok(()) };
         match i32::try_from(i64::from(stream.window) + i64::from(increment)) {
-            Ok(_) if increment == 0 => self.reset(number, Breach::ZeroIncrement),
+            Ok(_) if increment == 0 => self.reset_stream(number, Breach::ZeroIncrement),
             Ok(window) => {
                 stream.window = window;
                 self.sender.note_window();
             }
-            Err(_) => self.reset(number, Breach::WindowOverflow),
+            Err(_) => self.reset_stream(number, Breach::WindowOverflow),
         }
         Ok(())
     }
@@ -422,7 +427,7 @@ impl Http2 {
         let frame = self.reader.frame;
         if frame.kind == kind::PING {
             if !frame.has(flag::ACK) {
-                self.sender.reply(kind::PING, &payload);
+                self.sender.queue_reply(kind::PING, &payload);
             }
             return Ok(());
         }
@@ -447,10 +452,10 @@ impl Http2 {
         self.life = Life::Closing;
         // No stream may be opened any more, whatever the server would process.
         let above = last.min(self.sender.last_begun());
-        self.fail_above(above, FailureReason::Unprocessed(code));
+        self.fail_streams_above(above, FailureReason::Unprocessed(code));
         // Requests that stay open report the error when they fail, and it counts once.
-        let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
-        self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
+        let stays_open = self.streams.first_above(0).is_some_and(|first| first <= above);
+        self.drain_connection((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
     }
 
     /// Checks that the client has opened this frame's stream at some time.

@@ -31,6 +31,6 @@ impl HeaderList {
     }
 
     pub(super) fn fields(&self) -> Fields<'_> {
-        Fields::of_list(&self.bytes, &self.ends)
+        Fields::from_list(&self.bytes, &self.ends)
     }
 }

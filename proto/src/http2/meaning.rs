@@ -33,13 +33,13 @@ impl Meaning {
         Self { status: 0, length: None, grpc_status: 0, breach: None, has_fields: false }
     }
 
-    pub(super) fn note(&mut self, name: &[u8], value: &[u8]) {
-        if let Err(breach) = self.check(name, value) {
+    pub(super) fn note_field(&mut self, name: &[u8], value: &[u8]) {
+        if let Err(breach) = self.check_complete(name, value) {
             self.breach.get_or_insert(breach);
         }
     }
 
-    fn check(&mut self, name: &[u8], value: &[u8]) -> Result<(), Breach> {
+    fn check_complete(&mut self, name: &[u8], value: &[u8]) -> Result<(), Breach> {
         if let [b':', ..] = name {
             if name != b":status" || self.has_fields {
                 return Err(Breach::PseudoField);

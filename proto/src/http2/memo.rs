@@ -71,7 +71,7 @@ impl Memos {
         let place = &mut self.places[self.last];
         if !decoder.update_due() {
             if let Some(memo) = place.as_ref().filter(|_| is_known) {
-                decoder.repeat(&memo.inserted);
+                decoder.repeat_insertions(&memo.inserted);
                 return Ok(Rc::clone(memo));
             }
             if let Some((memo, version)) = own
@@ -85,7 +85,7 @@ impl Memos {
         let mut meaning = Meaning::new();
         let mut list = None;
         decoder.decode(block, &mut self.effects, |name, value| {
-            meaning.note(name, value);
+            meaning.note_field(name, value);
             let is_wanted = wants_fields || meaning.status >= 300 || name == b"grpc-message";
             if is_wanted && name.first() != Some(&b':') {
                 list.get_or_insert_with(HeaderList::default).push(name, value);

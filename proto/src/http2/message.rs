@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::hpack::{self, Secrecy};
 use super::written::FieldCache;
-use crate::http1::{ResponseKind, Wire, needs_length, unchunked};
+use crate::http1::{ResponseKind, Wire, decode_chunked, needs_length};
 use crate::{Fields, RequestParts, transmit};
 
 /// An encoded request.
@@ -27,24 +27,24 @@ enum MessageBody {
 }
 
 impl Http2Request {
-    pub(super) fn of_parts(parts: &RequestParts, is_https: bool) -> Self {
+    pub(super) fn from_parts(parts: &RequestParts, is_https: bool) -> Self {
         let length = needs_length(parts).then(|| parts.body.len().to_string());
         let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes().trim_ascii()));
         let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
         let head = RequestLine { method: parts.method.as_bytes(), target: parts.target.as_bytes(), is_https };
         let mut block = Vec::new();
         let is_chunked = head.write(fields.chain(length), &mut |name, value| put(name, value, &mut block));
-        let unchunked = is_chunked.then(|| unchunked(&parts.body)).flatten();
+        let unchunked = is_chunked.then(|| decode_chunked(&parts.body)).flatten();
         Self {
             block: block.into(),
             body: unchunked
                 .map_or_else(|| MessageBody::Parts(Arc::clone(&parts.body)), |body| MessageBody::Own(body.into())),
-            response: ResponseKind::to(&parts.method),
+            response: ResponseKind::of_method(&parts.method),
         }
     }
 
     /// Encodes a request written as HTTP/1.
-    pub(super) fn of_wire(wire: &Wire, is_https: bool, written: &mut FieldCache, block: &mut Vec<u8>) -> Self {
+    pub(super) fn from_wire(wire: &Wire, is_https: bool, written: &mut FieldCache, block: &mut Vec<u8>) -> Self {
         let (head, body) = wire.head_and_body();
         let head = &head[head.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..];
         let line_end = memchr::memchr(b'\n', head).map_or(head.len(), |lf| lf + 1);
@@ -53,8 +53,9 @@ impl Http2Request {
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         block.clear();
         let head = RequestLine { method, target, is_https };
-        let is_chunked = head.write(Fields::of_lines(lines), &mut |name, value| written.put(name, value, block, put));
-        let unchunked = is_chunked.then(|| unchunked(body)).flatten();
+        let is_chunked =
+            head.write(Fields::from_lines(lines), &mut |name, value| written.append_field(name, value, block, put));
+        let unchunked = is_chunked.then(|| decode_chunked(body)).flatten();
         let (bytes, range) = wire.shared_body();
         Self {
             block: block[..].into(),
@@ -159,7 +160,7 @@ struct RequestTarget<'a> {
 }
 
 /// True if HTTP/2 forbids this field, so that requests omit it (RFC 9113, 8.2.2).
-pub fn leaves_out(name: &str) -> bool {
+pub fn is_forbidden_field(name: &str) -> bool {
     CONNECTION.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_bytes()))
 }
 

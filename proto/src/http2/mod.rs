@@ -57,10 +57,10 @@ use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, Stre
 
 pub use self::meaning::GRPC_STATUS_MAX;
 pub(crate) use self::message::Http2Request;
-pub use self::message::leaves_out;
+pub use self::message::is_forbidden_field;
 pub use self::options::Http2Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
-pub use self::seen::{Codes, Http2Counts, Reason, fewest};
+pub use self::seen::{Codes, Http2Counts, Reason, smaller_stream_limit};
 pub use self::settings::STREAMS_ASSUMED;
 pub use self::shared::SharedContext;
 
@@ -142,7 +142,7 @@ impl Http2 {
     }
 
     /// Approximate number of body bytes to come: whatever comes in between, they come soon.
-    pub fn coming(&self) -> u64 {
+    pub fn body_bytes_to_come(&self) -> u64 {
         self.coming
     }
 
@@ -152,7 +152,7 @@ impl Http2 {
     }
 
     /// The text of the server's last GOAWAY for people: the first 100 bytes, unescaped.
-    pub fn reason(&self) -> &[u8] {
+    pub fn goaway_text(&self) -> &[u8] {
         &self.reason
     }
 
@@ -168,7 +168,7 @@ impl Http2 {
 
     /// The missing item that the connection, or a request on it, waits for and that servers usually send at once:
     /// SETTINGS, a stream, or a window for the request's body.
-    pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
+    pub fn overdue_server_event(&mut self, stream: Option<StreamId>) -> Option<Error> {
         let has_body_left = |stream: StreamId| self.streams.get(stream.0).is_some_and(|open| open.message.is_some());
         match self.life {
             Life::Over => None,
@@ -202,7 +202,7 @@ impl Http2 {
         let is_limited = self.life == Life::Open
             && self.settings.have_come
             && streams < self.shared.options.streams
-            && self.streams.open() >= streams;
+            && self.streams.open_count() >= streams;
         match self.limited_since {
             None if is_limited => self.limited_since = Some(now),
             Some(since) if !is_limited => {
@@ -217,21 +217,21 @@ impl Http2 {
 impl Client for Http2 {
     fn capacity(&self) -> usize {
         let allowed = self.shared.options.streams.min(self.settings.streams);
-        if self.life == Life::Open { allowed.saturating_sub(self.streams.open()) as usize } else { 0 }
+        if self.life == Life::Open { allowed.saturating_sub(self.streams.open_count()) as usize } else { 0 }
     }
 
     fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError> {
         if self.capacity() == 0 {
             return Err(StartError::Busy);
         }
-        let message = self.shared.message(request);
+        let message = self.shared.http2_request(request);
         let response = ResponseState::new(message.response);
         let window = self.settings.window as i32;
         let stream = Stream { message: Some(message), body_written: 0, headers_end: 0, window, received: 0, response };
-        let number = self.streams.push(stream);
+        let number = self.streams.open_next(stream);
         self.sender.note_start();
         let seen = &mut self.shared.pool.borrow_mut().seen;
-        seen.streams_peak = seen.streams_peak.max(self.streams.open());
+        seen.streams_peak = seen.streams_peak.max(self.streams.open_count());
         if is_last || number == STREAM_MAX {
             self.life = Life::Closing;
         }
@@ -241,11 +241,11 @@ impl Client for Http2 {
     fn cancel(&mut self, stream: StreamId) {
         self.event.take_if(|event| event.stream() == Some(stream));
         self.end.take_if(|event| event.stream() == Some(stream));
-        if self.remove(stream.0).is_some() && self.life != Life::Over {
+        if self.remove_stream(stream.0).is_some() && self.life != Life::Over {
             if self.sender.has_begun(stream.0) {
                 self.send_reset(stream.0, Code::CANCEL);
             }
-            self.note_end();
+            self.note_stream_end();
         }
     }
 
@@ -257,10 +257,10 @@ impl Client for Http2 {
         }
         let mut at = 0;
         while at < bytes.len() && !self.has_event() {
-            match self.step(&bytes[at..], at) {
+            match self.take_unit(&bytes[at..], at) {
                 Ok(used) => at += used,
                 Err(error) => {
-                    self.fail(error);
+                    self.fail_connection(error);
                     return bytes.len();
                 }
             }
@@ -285,17 +285,17 @@ impl Client for Http2 {
         if self.life == Life::Over {
             return;
         }
-        let is_surprise = self.streams.open() == 0 && self.life == Life::Open;
-        self.sender.control().clear();
-        self.stop(FailureReason::Eof, is_surprise.then_some(Error::ClosedBeforeResponse));
+        let is_surprise = self.streams.open_count() == 0 && self.life == Life::Open;
+        self.sender.control_buffer().clear();
+        self.stop_connection(FailureReason::Eof, is_surprise.then_some(Error::ClosedBeforeResponse));
     }
 
     fn handle_sent(&mut self, n: usize) {
-        self.sender.accept(n);
+        self.sender.note_accepted(n);
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
-        self.sender.tire(now);
+        self.sender.send_small_pieces(now);
     }
 
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit> {
@@ -304,7 +304,7 @@ impl Client for Http2 {
         let Pool { buffers, seen, .. } = &mut *shared.pool.borrow_mut();
         if self.life == Life::Over {
             let length = sender.has_control().then(|| sender.room_for_control(&shared.greeting))?;
-            return Some(buffers.fill(length, |buffer| sender.write_last(&shared.greeting, buffer)));
+            return Some(buffers.fill_buffer(length, |buffer| sender.write_last(&shared.greeting, buffer)));
         }
         let allowed = self.settings.streams;
         if !sender.has_output(streams, allowed) {
@@ -316,10 +316,10 @@ impl Client for Http2 {
         // TLS copies all of it anyway.
         let mut vectored = Vec::new();
         let is_vectored = !shared.options.is_https;
-        let transmit = buffers.fill(length, |buffer| {
+        let transmit = buffers.fill_buffer(length, |buffer| {
             let length;
             let vectored = is_vectored.then_some(&mut vectored);
-            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer, vectored);
+            (length, bodies) = sender.write_output(streams, &shared.greeting, self.settings, buffer, vectored);
             length
         });
         let transmit = transmit.vectored_with(vectored);
@@ -331,7 +331,7 @@ impl Client for Http2 {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let event = self.event.take().or_else(|| self.end.take()).or_else(|| self.fail_next());
+        let event = self.event.take().or_else(|| self.end.take()).or_else(|| self.poll_failing_request());
         if event.is_some() {
             return event;
         }
@@ -373,6 +373,6 @@ impl Drop for Http2 {
     fn drop(&mut self) {
         let pool = &mut self.shared.pool.borrow_mut();
         pool.seen.data_bytes_received += self.data_bytes;
-        self.block.free(&mut pool.blocks);
+        self.block.free_bytes(&mut pool.blocks);
     }
 }

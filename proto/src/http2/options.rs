@@ -55,7 +55,7 @@ impl Default for Http2Options {
 
 impl Http2Options {
     /// Clamps every value to its range.
-    pub(super) fn clamped(self) -> Self {
+    pub(super) fn clamp_values(self) -> Self {
         Self {
             window: self.window.min(WINDOW_MAX),
             connection_window: self.connection_window.clamp(WINDOW_USUAL, WINDOW_MAX),

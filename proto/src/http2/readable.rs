@@ -66,14 +66,14 @@ impl Http2 {
             is_over: false,
         };
         // Our own blocks refer only to the static table, and may be of any length.
-        let ours = Decoder::new(SIZE_USUAL).unlimited();
+        let ours = Decoder::new(SIZE_USUAL).without_limit();
         [reader(true, ours, usize::MAX), reader(false, Decoder::new(self.shared.options.table), HEAD_MAX)]
     }
 }
 
 impl FrameReader {
     /// Takes the next bytes and passes on the frames they complete.
-    pub fn read(&mut self, bytes: &[u8], mut pass_on: impl FnMut(ReadableFrame)) {
+    pub fn read_bytes(&mut self, bytes: &[u8], mut pass_on: impl FnMut(ReadableFrame)) {
         let mut part = std::mem::take(&mut self.part);
         let greeting = if std::mem::take(&mut self.greets) { PREFACE } else { b"" };
         part.extend_from_slice(bytes.strip_prefix(greeting).unwrap_or(bytes));
@@ -90,7 +90,7 @@ impl FrameReader {
             }
             let Some((payload, behind)) = behind.split_at_checked(header.length as usize) else { break };
             rest = behind;
-            if let Some(frame) = self.frame(header, payload) {
+            if let Some(frame) = self.readable_frame(header, payload) {
                 pass_on(frame);
             }
         }
@@ -100,7 +100,7 @@ impl FrameReader {
     }
 
     /// A frame in words; `None`: the frame is in the middle of a header block.
-    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Option<ReadableFrame> {
+    fn readable_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Option<ReadableFrame> {
         let FrameHeader { stream, kind, .. } = header;
         let ends = header.has(flag::END_STREAM);
         let mut text = match kind {
@@ -224,7 +224,7 @@ mod tests {
         client.start(&Request::new(parts), true).unwrap();
         let ([mut reader, _], mut text) = (client.frame_readers(), String::new());
         while let Some(transmit) = client.poll_transmit(Nanos(0)) {
-            reader.read(&transmit.bytes(), |frame| text += &shown(&frame));
+            reader.read_bytes(&transmit.bytes(), |frame| text += &shown(&frame));
             client.handle_sent(transmit.len());
         }
         text
@@ -233,7 +233,7 @@ mod tests {
     /// Received bytes, in pieces of this size, as text.
     fn received(bytes: &[u8], size: usize) -> String {
         let ([_, mut reader], mut text) = (client().frame_readers(), String::new());
-        bytes.chunks(size).for_each(|piece| reader.read(piece, |frame| text += &shown(&frame)));
+        bytes.chunks(size).for_each(|piece| reader.read_bytes(piece, |frame| text += &shown(&frame)));
         text
     }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_shown_in_lines() {
+    fn sent_frames_are_shown_in_lines() {
         let text = sent(RequestParts {
             method: "POST".to_owned(),
             target: "/path".to_owned(),
@@ -269,7 +269,7 @@ ReadableData { stream: 1, frames: 1, bytes: 4, ends: true, body: [98, 111, 100, 
     }
 
     #[test]
-    fn a_long_head_is_shown_whole() {
+    fn long_heads_are_shown_whole() {
         let headers = vec![("a".to_owned(), "b".repeat(100_000)), ("c".to_owned(), "d".to_owned())];
         let text =
             sent(RequestParts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..RequestParts::default() });
@@ -328,15 +328,15 @@ GOAWAY: unknown code 4096, the last stream is 0, \"gone\\x0d\\x0a> \x1b[31mfake\
     }
 
     #[test]
-    fn what_cannot_be_read_takes_no_memory() {
+    fn unreadable_bytes_take_no_memory() {
         let ([_, mut reader], mut count) = (client().frame_readers(), 0);
         let mut frames = Vec::new();
         write(&mut frames, kind::HEADERS, 0, 1, b"\x88");
         let begun = frames.len();
         write(&mut frames, kind::CONTINUATION, 0, 1, &[0; 16 * 1024]);
-        reader.read(&frames[..begun], |_| count += 1);
+        reader.read_bytes(&frames[..begun], |_| count += 1);
         for _ in 0..1000 {
-            reader.read(&frames[begun..], |_| count += 1);
+            reader.read_bytes(&frames[begun..], |_| count += 1);
         }
         assert_eq!((count, reader.is_over), (2, true), "the line of HEADERS, and that the rest cannot be read");
         assert!(reader.block.capacity() + reader.part.capacity() <= 256 * 1024);
@@ -344,15 +344,15 @@ GOAWAY: unknown code 4096, the last stream is 0, \"gone\\x0d\\x0a> \x1b[31mfake\
         for bytes in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"\x00\x40\x01\x00\x00\x00\x00\x00\x01"] {
             let [_, mut reader] = client().frame_readers();
             let mut said = Vec::new();
-            reader.read(bytes, |frame| said.push(shown(&frame)));
+            reader.read_bytes(bytes, |frame| said.push(shown(&frame)));
             assert_eq!(said, ["what follows cannot be read\n"]);
             assert!(reader.is_over && reader.part.is_empty());
-            reader.read(bytes, |frame| panic!("{frame:?}"));
+            reader.read_bytes(bytes, |frame| panic!("{frame:?}"));
         }
     }
 
     #[test]
-    fn undecodable_header_blocks_say_why() {
+    fn undecodable_header_blocks_show_the_reason() {
         let mut frames = Vec::new();
         write(&mut frames, kind::HEADERS, flag::END_HEADERS, 1, b"\x88\xff\xff\xff\xff\xff\xff");
         let text = received(&frames, frames.len());

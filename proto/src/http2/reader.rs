@@ -63,7 +63,7 @@ impl FrameCursor {
 
     /// Takes up to `N` bytes. Returns the number taken, and all `N` once they have arrived.
     #[inline]
-    pub(super) fn unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
+    pub(super) fn take_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
         if self.part_length == 0
             && let Some(unit) = bytes.first_chunk()
         {
@@ -81,20 +81,20 @@ impl FrameCursor {
     }
 
     /// The beginning of an incomplete header or other unit.
-    pub(super) fn part(&self) -> &[u8] {
+    pub(super) fn incomplete_unit(&self) -> &[u8] {
         &self.part[..self.part_length.into()]
     }
 
-    /// [`Self::unit`] of the payload.
-    pub(super) fn payload_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
-        let (taken, unit) = self.unit(bytes);
+    /// [`Self::take_unit`] of the payload.
+    pub(super) fn take_payload_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
+        let (taken, unit) = self.take_unit(bytes);
         self.left -= taken as u32;
         (taken, unit)
     }
 
     /// Takes the available payload except its last `kept` bytes. Returns the number of bytes taken.
     #[inline]
-    pub(super) fn take(&mut self, bytes: &[u8], kept: u32) -> usize {
+    pub(super) fn take_payload(&mut self, bytes: &[u8], kept: u32) -> usize {
         let taken = bytes.len().min((self.left - kept) as usize);
         self.left -= taken as u32;
         taken

@@ -15,7 +15,7 @@ pub(super) struct Resets {
 
 impl Resets {
     /// Remembers a stream.
-    pub(super) fn push(&mut self, number: u32) {
+    pub(super) fn remember_stream(&mut self, number: u32) {
         if self.recent.len() == KEPT_MAX
             && let Some(oldest) = self.recent.pop_front()
         {
@@ -44,9 +44,9 @@ mod tests {
     fn forgotten_resets_excuse_old_streams() {
         let mut resets = Resets::default();
         let numbers = |from: u32| (from..).step_by(4).take(KEPT_MAX);
-        numbers(9).for_each(|number| resets.push(number));
+        numbers(9).for_each(|number| resets.remember_stream(number));
         assert!(numbers(9).all(|number| resets.may_have(number) && !resets.may_have(number - 2)));
-        resets.push(1001);
+        resets.remember_stream(1001);
         assert!(resets.may_have(7) && resets.may_have(9) && !resets.may_have(11) && resets.may_have(1001));
     }
 }

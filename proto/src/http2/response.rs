@@ -51,7 +51,7 @@ impl ResponseState {
     }
 
     /// Takes a header block; `ends`: nothing follows it.
-    pub(super) fn block(&mut self, meaning: &Meaning, ends: bool) -> Result<Block, Breach> {
+    pub(super) fn take_block(&mut self, meaning: &Meaning, ends: bool) -> Result<Block, Breach> {
         if let Some(breach) = meaning.breach {
             return Err(breach);
         }
@@ -79,7 +79,7 @@ impl ResponseState {
     }
 
     /// Takes `n` bytes of the body.
-    pub(super) fn data(&mut self, n: u32) -> Result<(), Breach> {
+    pub(super) fn take_data(&mut self, n: u32) -> Result<(), Breach> {
         if self.left != ANY {
             let breach = if self.is_bodiless { Breach::NoBody } else { Breach::BodyLength };
             self.left = self.left.checked_sub(n.into()).ok_or(breach)?;
@@ -88,12 +88,12 @@ impl ResponseState {
     }
 
     /// Number of body bytes to come; zero if the server does not announce it.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn body_left(&self) -> u64 {
         if self.left == ANY { 0 } else { self.left }
     }
 
     /// Completes the response at the server's end of stream. Returns the `grpc-status`.
-    pub(super) fn end(&self) -> Result<u8, Breach> {
+    pub(super) fn end_of_stream(&self) -> Result<u8, Breach> {
         if self.left == 0 || self.left == ANY { Ok(self.grpc_status) } else { Err(Breach::BodyLength) }
     }
 }

@@ -87,14 +87,14 @@ impl Codes {
 
 /// The smaller of two stream limits; [`u32::MAX`]: unlimited. A limit of zero applies only for a moment (RFC 9113,
 /// 6.5.2), so any other limit says more about a server.
-pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+pub fn smaller_stream_limit(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
 }
 
 impl Http2Counts {
     /// Records a server's stream limit; [`u32::MAX`]: unlimited.
     pub(super) fn note_allowed(&mut self, streams: u32) {
-        self.streams_allowed_min = fewest(self.streams_allowed_min, Some(streams));
+        self.streams_allowed_min = smaller_stream_limit(self.streams_allowed_min, Some(streams));
         self.streams_allowed_max = self.streams_allowed_max.max(Some(streams));
     }
 
@@ -125,10 +125,10 @@ impl Http2Counts {
     }
 
     /// Adds another thread's observations.
-    pub fn add(&mut self, more: &Self) {
+    pub fn add_counts(&mut self, more: &Self) {
         self.connections += more.connections;
         self.connections_ended.add(&more.connections_ended);
-        self.streams_allowed_min = fewest(self.streams_allowed_min, more.streams_allowed_min);
+        self.streams_allowed_min = smaller_stream_limit(self.streams_allowed_min, more.streams_allowed_min);
         self.streams_allowed_max = self.streams_allowed_max.max(more.streams_allowed_max);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);

@@ -119,12 +119,12 @@ impl Sender {
     }
 
     /// The buffer for small frames.
-    pub(super) fn control(&mut self) -> &mut Vec<u8> {
+    pub(super) fn control_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.control
     }
 
     /// Acknowledges a frame of this kind.
-    pub(super) fn reply(&mut self, kind: u8, payload: &[u8]) {
+    pub(super) fn queue_reply(&mut self, kind: u8, payload: &[u8]) {
         frame::write(&mut self.control, kind, flag::ACK, 0, payload);
         self.replies += 1;
     }
@@ -161,7 +161,7 @@ impl Sender {
     /// Number of HEADERS that may be written, if the server allows this many streams. It may have lowered the limit
     /// since the streams were started.
     fn heads_due(&self, streams: &Streams, allowed: u32) -> u32 {
-        let begun = streams.open() - self.waiting;
+        let begun = streams.open_count() - self.waiting;
         self.waiting.min(allowed.saturating_sub(begun))
     }
 
@@ -176,13 +176,13 @@ impl Sender {
     }
 
     /// Records that the transport accepted `n` more bytes.
-    pub(super) fn accept(&mut self, n: usize) {
+    pub(super) fn note_accepted(&mut self, n: usize) {
         self.accepted += n as u64;
         debug_assert!(self.accepted <= self.written, "no more was written");
     }
 
     /// Enlarges the connection's window.
-    pub(super) fn grow(&mut self, increment: u32) -> Result<(), Breach> {
+    pub(super) fn enlarge_window(&mut self, increment: u32) -> Result<(), Breach> {
         self.window += i64::from(increment);
         self.note_window();
         if self.window > WINDOW_MAX.into() { Err(Breach::WindowOverflow) } else { Ok(()) }
@@ -220,13 +220,13 @@ impl Sender {
         self.blocked_since.is_some()
     }
 
-    /// Deadline at which to call [`Self::tire`].
+    /// Deadline at which to call [`Self::send_small_pieces`].
     pub(super) fn patient_until(&self) -> Option<Nanos> {
         self.patient_until
     }
 
     /// Sends even small pieces of bodies, once the deadline has passed.
-    pub(super) fn tire(&mut self, now: Nanos) {
+    pub(super) fn send_small_pieces(&mut self, now: Nanos) {
         if self.patient_until.take_if(|until| *until <= now).is_some() {
             self.is_impatient = true;
             self.is_stuck = false;
@@ -277,7 +277,7 @@ impl Sender {
 
     /// Writes all output that can be sent and fits into the buffer. Returns the number of bytes written. Large pieces
     /// of bodies are added to `vectored` instead, if given.
-    pub(super) fn write(
+    pub(super) fn write_output(
         &mut self,
         streams: &mut Streams,
         greeting: &[u8],
@@ -404,7 +404,7 @@ impl Sender {
             }
             let ends = size == rest.len();
             let flags = if ends { flag::END_STREAM } else { 0 };
-            writer.data(flags, number, message, stream.body_written..stream.body_written + size);
+            writer.write_data(flags, number, message, stream.body_written..stream.body_written + size);
             bodies = Bodies::Sent;
             passed = 0;
             self.window -= size as i64;
@@ -436,11 +436,11 @@ fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer:
     let (first, mut rest) = block.split_at(block.len().min(PAYLOAD_USUAL - update.len()));
     let end_stream = if has_body { 0 } else { flag::END_STREAM };
     let end_headers = |rest: &[u8]| if rest.is_empty() { flag::END_HEADERS } else { 0 };
-    writer.frame(kind::HEADERS, end_stream | end_headers(rest), number, update, first);
+    writer.write_frame(kind::HEADERS, end_stream | end_headers(rest), number, update, first);
     while !rest.is_empty() {
         let next;
         (next, rest) = rest.split_at(rest.len().min(PAYLOAD_USUAL));
-        writer.frame(kind::CONTINUATION, end_headers(rest), number, &[], next);
+        writer.write_frame(kind::CONTINUATION, end_headers(rest), number, &[], next);
     }
 }
 
@@ -479,9 +479,9 @@ impl Writer<'_> {
     }
 
     /// Writes a frame with a piece of a body.
-    fn data(&mut self, flags: u8, stream: u32, message: &Rc<Http2Request>, range: Range<usize>) {
+    fn write_data(&mut self, flags: u8, stream: u32, message: &Rc<Http2Request>, range: Range<usize>) {
         if !self.is_vectored(range.len()) {
-            return self.frame(kind::DATA, flags, stream, &[], &message.body()[range]);
+            return self.write_frame(kind::DATA, flags, stream, &[], &message.body()[range]);
         }
         self.put(&FrameHeader { length: range.len() as u32, kind: kind::DATA, flags, stream }.bytes());
         self.vectored_bytes += range.len();
@@ -491,7 +491,7 @@ impl Writer<'_> {
     }
 
     /// Writes a frame whose payload is in two parts.
-    fn frame(&mut self, kind: u8, flags: u8, stream: u32, first: &[u8], second: &[u8]) {
+    fn write_frame(&mut self, kind: u8, flags: u8, stream: u32, first: &[u8], second: &[u8]) {
         let length = (first.len() + second.len()) as u32;
         self.put(&FrameHeader { length, kind, flags, stream }.bytes());
         if !first.is_empty() {

@@ -38,12 +38,12 @@ pub(super) struct Pool {
 impl SharedContext {
     /// State for connections with these options. Values out of range are clamped.
     pub fn new(options: Http2Options) -> Self {
-        let options = options.clamped();
+        let options = options.clamp_values();
         Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
     }
 
     /// Observations on the connections so far.
-    pub fn seen(&self) -> Http2Counts {
+    pub fn observations(&self) -> Http2Counts {
         self.pool.borrow().seen.clone()
     }
 
@@ -54,7 +54,7 @@ impl SharedContext {
     }
 
     /// Resets the counts, but not the knowledge about servers. `allowed`: current stream limit of each open connection.
-    pub fn start_over(&self, allowed: &[u32]) {
+    pub fn reset_counts(&self, allowed: &[u32]) {
         let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
         let Http2Counts { connections, streams_peak, .. } = *seen;
         *seen = Http2Counts { connections, streams_peak, ..Http2Counts::default() };
@@ -63,18 +63,18 @@ impl SharedContext {
     }
 
     /// A request in HTTP/2 form.
-    pub(super) fn message(&self, request: &Request) -> Rc<Http2Request> {
+    pub(super) fn http2_request(&self, request: &Request) -> Rc<Http2Request> {
         let is_https = self.options.is_https;
         match request {
             Request::Parts(said) => {
-                Rc::clone(said.http2.get_or_init(|| Rc::new(Http2Request::of_parts(&said.parts, is_https))))
+                Rc::clone(said.http2.get_or_init(|| Rc::new(Http2Request::from_parts(&said.parts, is_https))))
             }
             Request::Http1(encoded) => {
                 let Pool { written, block, .. } = &mut *self.pool.borrow_mut();
                 Rc::clone(
                     encoded
                         .http2
-                        .get_or_init(|| Rc::new(Http2Request::of_wire(&encoded.wire, is_https, written, block))),
+                        .get_or_init(|| Rc::new(Http2Request::from_wire(&encoded.wire, is_https, written, block))),
                 )
             }
         }

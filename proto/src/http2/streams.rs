@@ -48,30 +48,30 @@ impl Streams {
     }
 
     /// Number of open streams.
-    pub(super) fn open(&self) -> u32 {
+    pub(super) fn open_count(&self) -> u32 {
         self.open
     }
 
     /// Largest number of streams open at any time.
-    pub(super) fn peak(&self) -> u32 {
+    pub(super) fn peak_count(&self) -> u32 {
         self.peak
     }
 
     /// The number of the next stream.
-    pub(super) fn next(&self) -> u32 {
+    pub(super) fn next_number(&self) -> u32 {
         self.first + 2 * self.ring.len() as u32
     }
 
     /// Opens the next stream.
-    pub(super) fn push(&mut self, stream: Stream) -> u32 {
+    pub(super) fn open_next(&mut self, stream: Stream) -> u32 {
         if self.ring.len() >= RING_USUAL.max(4 * self.peak as usize)
             && let Some(Some(slow)) = self.ring.pop_front()
         {
             self.slow.insert(self.first, slow);
             self.first += 2;
-            self.pass_gaps();
+            self.drop_leading_gaps();
         }
-        let number = self.next();
+        let number = self.next_number();
         self.ring.push_back(Some(stream));
         self.open += 1;
         self.peak = self.peak.max(self.open);
@@ -102,13 +102,13 @@ impl Streams {
             Some(index) => self.ring.get_mut(index)?.take()?,
             None => self.slow.remove(&number)?,
         };
-        self.pass_gaps();
+        self.drop_leading_gaps();
         self.open -= 1;
         Some(stream)
     }
 
     /// The open stream with the lowest number above `number`.
-    pub(super) fn above(&self, number: u32) -> Option<u32> {
+    pub(super) fn first_above(&self, number: u32) -> Option<u32> {
         let slow = self.slow.range((Bound::Excluded(number), Bound::Unbounded)).next();
         slow.map(|(slow, _)| *slow).or_else(|| {
             let start = (number + 1).saturating_sub(self.first).div_ceil(2) as usize;
@@ -143,7 +143,7 @@ impl Streams {
 
     /// Drops ended streams from the front of the ring.
     #[inline]
-    fn pass_gaps(&mut self) {
+    fn drop_leading_gaps(&mut self) {
         while let Some(None) = self.ring.front() {
             self.ring.pop_front();
             self.first += 2;
@@ -164,36 +164,36 @@ mod tests {
     #[test]
     fn streams_are_found_until_removed() {
         let mut streams = Streams::new();
-        assert_eq!([(); 4].map(|()| streams.push(stream())), [1, 3, 5, 7]);
+        assert_eq!([(); 4].map(|()| streams.open_next(stream())), [1, 3, 5, 7]);
         assert!(streams.get(5).is_some());
         assert!(streams.remove(5).is_some());
         assert!(streams.remove(5).is_none());
         for absent in [0, 2, 4, 5, 9, u32::MAX] {
             assert!(streams.get(absent).is_none(), "{absent}");
         }
-        assert_eq!((streams.above(0), streams.above(3), streams.above(7)), (Some(1), Some(7), None));
+        assert_eq!((streams.first_above(0), streams.first_above(3), streams.first_above(7)), (Some(1), Some(7), None));
         assert!(streams.remove(1).is_some());
         assert!(streams.remove(3).is_some());
-        assert_eq!((streams.open(), streams.ring.len(), streams.next()), (1, 1, 9));
+        assert_eq!((streams.open_count(), streams.ring.len(), streams.next_number()), (1, 1, 9));
     }
 
     #[test]
     fn slow_streams_do_not_make_the_ring_grow() {
         let mut streams = Streams::new();
-        let slow = [streams.push(stream()), streams.push(stream())];
+        let slow = [streams.open_next(stream()), streams.open_next(stream())];
         for _ in 0..10_000 {
-            let number = streams.push(stream());
+            let number = streams.open_next(stream());
             assert!(streams.remove(number).is_some());
         }
         assert!(streams.ring.len() <= RING_USUAL);
-        assert_eq!((streams.open(), streams.above(0), streams.above(1)), (2, Some(1), Some(3)));
+        assert_eq!((streams.open_count(), streams.first_above(0), streams.first_above(1)), (2, Some(1), Some(3)));
         assert_eq!(streams.iter().count(), 2);
         for number in slow {
             assert!(streams.get(number).is_some());
             assert!(streams.remove(number).is_some());
             assert!(streams.remove(number).is_none());
         }
-        assert_eq!((streams.open(), streams.above(0), streams.next()), (0, None, 20_005));
+        assert_eq!((streams.open_count(), streams.first_above(0), streams.next_number()), (0, None, 20_005));
     }
 
     #[test]
@@ -201,11 +201,11 @@ mod tests {
         const MANY: u32 = 100_000;
         let mut streams = Streams::new();
         for _ in 0..MANY {
-            streams.push(stream());
+            streams.open_next(stream());
         }
         // Later streams end first.
         for _ in 0..4 * MANY {
-            let number = streams.push(stream());
+            let number = streams.open_next(stream());
             streams.remove(number);
         }
         assert!(streams.slow.len() > MANY as usize - RING_USUAL);
@@ -214,15 +214,15 @@ mod tests {
             assert!(streams.remove(number).is_some());
         }
         let mut number = 0;
-        while let Some(above) = streams.above(number) {
+        while let Some(above) = streams.first_above(number) {
             assert!((MANY..2 * MANY).contains(&above) && streams.remove(above).is_some());
             number = above;
         }
-        assert_eq!((streams.open(), streams.next()), (0, 10 * MANY + 1));
+        assert_eq!((streams.open_count(), streams.next_number()), (0, 10 * MANY + 1));
     }
 
     #[test]
-    fn a_stream_is_small() {
+    fn streams_use_little_memory() {
         assert!(size_of::<Option<Stream>>() <= 48, "{}", size_of::<Option<Stream>>());
     }
 }

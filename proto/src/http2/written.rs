@@ -24,7 +24,7 @@ struct FieldSlot {
 
 impl FieldCache {
     /// Appends a field to a block; `encode` encodes it if it is new.
-    pub(super) fn put(
+    pub(super) fn append_field(
         &mut self,
         name: &[u8],
         value: &[u8],
@@ -80,7 +80,7 @@ mod tests {
         let mut written = FieldCache::default();
         let mut block = Vec::new();
         let mut put = |name: &str, value: &str| {
-            written.put(name.as_bytes(), value.as_bytes(), &mut block, |name, value, block| {
+            written.append_field(name.as_bytes(), value.as_bytes(), &mut block, |name, value, block| {
                 encoded.set(encoded.get() + 1);
                 block.extend([&name[..1], b"=", &value[..1], b";"].concat());
             });

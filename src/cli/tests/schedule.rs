@@ -13,7 +13,7 @@ fn rates_are_per_second_or_minute() {
         ("10k/M", 10_000),
         ("1g", 60_000_000_000),
     ] {
-        let expected = Stage::open(Rate::from_per_minute(per_minute).unwrap());
+        let expected = Stage::open_ended(Rate::from_per_minute(per_minute).unwrap());
         assert_eq!(stage(&format!("onrush -R {typed} h")), expected);
         assert_eq!(stage(&format!("onrush --rate={typed} h")), expected);
     }
@@ -132,7 +132,7 @@ fn wrk2_catches_up_at_twice_the_rate() {
         assert_eq!(printed(line), (usage.clone(), message.to_owned(), 1));
     }
     let schedule = run("wrk2 --ra '2 k' http://h/").schedule.unwrap();
-    assert_eq!(schedule.stages, [Stage::open(Rate::from_per_second(2_000).unwrap())]);
+    assert_eq!(schedule.stages, [Stage::open_ended(Rate::from_per_second(2_000).unwrap())]);
     assert_eq!(schedule.catch_up, Some(CatchUp::DOUBLE));
     assert_eq!(run("wrk2 -R1 --catch-up 3 http://h/").schedule.unwrap().catch_up, CatchUp::from_thousandths(3_000));
     // wrk2 knows no minutes.

@@ -108,7 +108,7 @@ fn shares_sum_to_the_whole() {
             assert!(share.load.max_inflight >= share.load.connections);
             let part = Partition::new(index as u32, shares.len() as u32);
             assert_eq!(share.levels.as_ref().map(|levels| levels.part), plan.levels.as_ref().map(|_| part));
-            let most = share.levels.as_ref().map(|levels| levels.most_for(1, u64::MAX));
+            let most = share.levels.as_ref().map(|levels| levels.most_held_for(1, u64::MAX));
             assert!(most.is_none_or(|most| most == share.load.connections), "{share:?}");
             assert_eq!(share.schedule.as_ref().map(|schedule| schedule.part), plan.schedule.as_ref().map(|_| part));
         }

@@ -42,7 +42,7 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
             let within_s = unavailable.map(|unavailable| unavailable.within_s(row.start_s, row.length_s));
             return within_s.map_or(String::new(), |seconds| seconds.to_string());
         }
-        _ => match metric().map(|metric| (row.value(metric), metric.about().unit)) {
+        _ => match metric().map(|metric| (row.value(metric), metric.description().unit)) {
             Some((value, MetricUnit::Time)) => (value, 1),
             Some((value, MetricUnit::PerSecond)) => (value, 2),
             Some((value, _)) => (value, 0),
@@ -85,7 +85,7 @@ mod tests {
             ..MachineShare::default()
         };
         outcome.machines = vec![machine(None, 3_000), machine(Some("it has ended"), 1_500)];
-        outcome.timeline.end(3_000_000_000);
+        outcome.timeline.end_run(3_000_000_000);
         let document = Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
         let last =
             |text: &str| text.lines().map(|line| line.rsplit(',').next().unwrap().to_owned()).collect::<Vec<_>>();

@@ -34,7 +34,7 @@ pub fn fewer_connections(facts: &NoteFacts<'_>) -> Option<Note> {
     let least_ns = OPENING_NS.min(facts.elapsed_ns).max(1);
     let stages = plan.connection_stages.as_deref();
     let asked =
-        stages.map_or(plan.connections, |stages| planned_connections(stages).most_for(least_ns, facts.elapsed_ns));
+        stages.map_or(plan.connections, |stages| planned_connections(stages).most_held_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
     // Each machine with room for fewer connections has its own note.
     let machines = &facts.document.machines;

@@ -102,7 +102,7 @@ pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
     let (id, text) = match finding {
         Finding::Throttled => (NoteId::Throttled, throttled("onrush", generator.throttled_s)?),
         Finding::TargetThrottled => {
-            (NoteId::TargetThrottled, throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s)?)
+            (NoteId::TargetThrottled, throttled(LimitedBy::Target.phrase(), target.as_ref()?.throttled_s)?)
         }
         Finding::Unsteady => (
             NoteId::Unsteady,

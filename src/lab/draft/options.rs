@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use onrush_plan::file_contents::digest_of;
+use onrush_plan::file_contents::sha256_hex;
 use onrush_plan::secrets;
 
 use crate::cli::command_line;
@@ -143,7 +143,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
         COMMAND if is_digest(value) => value.to_owned(),
-        COMMAND => format!("{DIGEST}{}", digest_of(value.as_bytes())),
+        COMMAND => format!("{DIGEST}{}", sha256_hex(value.as_bytes())),
         _ if key.starts_with(SYSCTL) => value.to_owned(),
         _ => {
             let word = command_line::redact_word(&format!("--{key}={value}"), "", "");

@@ -46,14 +46,14 @@ on_error = "stop"
 #[test]
 fn levels_are_crossed() {
     let experiment = decided(WHOLE).unwrap();
-    assert_eq!((experiment.points.len(), experiment.runs(), experiment.order), (8, 16, Order::Random));
+    assert_eq!((experiment.points.len(), experiment.planned_runs(), experiment.order), (8, 16, Order::Random));
     let files: Vec<&str> = experiment.points.iter().map(|point| point.file.as_str()).collect();
     assert_eq!(files[0], "url-proxy-connections-400-threads-12-rmem_max-4096");
     assert_eq!(files[7], "url-nginx-load-heavy-rmem_max-8192");
     let last = &experiment.points[7];
     assert_eq!((last.plan.load.threads, last.plan.load.connections), (8, 9600));
     assert_eq!(last.settings, [("net.core.rmem_max".to_owned(), "8192".to_owned())]);
-    assert_eq!(experiment.words(last), "url=nginx load=heavy sysctl.net.core.rmem_max=8192");
+    assert_eq!(experiment.levels_in_words(last), "url=nginx load=heavy sysctl.net.core.rmem_max=8192");
     let baselines: Vec<usize> = experiment.factors.iter().map(|factor| factor.baseline).collect();
     assert_eq!(baselines, [1, 1, 0]);
     assert!(experiment.hooks.are_fatal && experiment.retries == 1);
@@ -217,7 +217,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         experiment.points[3].plan.output.command,
         "onrush --connections=8 --duration=3s --header=A:b --threads=2 http://h/"
     );
-    assert_eq!(experiment.words(&experiment.points[1]), "connections=2 threads=2");
+    assert_eq!(experiment.levels_in_words(&experiment.points[1]), "connections=2 threads=2");
     let zipped = sweep_of("--zip --sysctl net.core.rmem_max=1,2 --sysctl net.core.wmem_max=3,4 h").unwrap();
     let files: Vec<&str> = zipped.points.iter().map(|point| point.file.as_str()).collect();
     assert_eq!(files, ["rmem_max-1-wmem_max-3", "rmem_max-2-wmem_max-4"]);

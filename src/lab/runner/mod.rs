@@ -178,7 +178,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
 /// The last line: the number of measured runs, the folder, and how to continue. Without a folder there is nothing to
 /// continue.
 fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
-    let runs = experiment.runs();
+    let runs = experiment.planned_runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
     if sum.failed > 0 {
         line.push_str(&format!(", {} failed", sum.failed));
@@ -252,7 +252,7 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
         let files = files.filter(|file| file.is_file());
         let sampled = files.filter_map(|file| saved::document(&file).ok()?.sockets?.sampled);
         if let Some(words) = words::sockets(&sampled.collect::<Vec<_>>()) {
-            screen.print(&format!("\nsockets of {}: {words}\n", experiment.words(point)));
+            screen.print(&format!("\nsockets of {}: {words}\n", experiment.levels_in_words(point)));
         }
     }
 }
@@ -349,8 +349,8 @@ fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOri
     // More rounds do not make a different experiment.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
-    let digest = onrush_plan::file_contents::digest_of(content.as_bytes());
-    let id = onrush_plan::file_contents::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
+    let digest = onrush_plan::file_contents::sha256_hex(content.as_bytes());
+    let id = onrush_plan::file_contents::sha256_hex(format!("{digest}{at}{}", std::process::id()).as_bytes());
     Ok(ExperimentOrigin {
         id: id[..16].to_owned(),
         at,

@@ -86,7 +86,7 @@ pub(super) fn ask(
             continue;
         }
         asked.push(point);
-        let words = experiment.words(point);
+        let words = experiment.levels_in_words(point);
         let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
         let entered = around.enter(number, 0, folder, interrupt);
         entered.map_err(|reason| (format!("{at}{reason}"), Unasked::NoResponse))?;

@@ -280,7 +280,7 @@ impl<'a> LabRuns<'a> {
         const NOTES: usize = 3;
         let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
         if let Some(document) = document.filter(|_| self.noted.insert(point)) {
-            let words = self.experiment.words(&self.experiment.points[point]);
+            let words = self.experiment.levels_in_words(&self.experiment.points[point]);
             let words = if words.is_empty() { words } else { format!("{words}: ") };
             document.notes.iter().take(most).for_each(|note| say(&format!("note: {words}{}", note.text)));
         }
@@ -306,7 +306,7 @@ impl<'a> LabRuns<'a> {
             sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
         }
         plan.connect.socket.reads_sizes = !point.settings.is_empty();
-        let progress = format!("run {} of {}: ", before + 1, self.experiment.runs());
+        let progress = format!("run {} of {}: ", before + 1, self.experiment.planned_runs());
         let AttemptResult { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
         // Runs even after a signal, because it undoes the work of `before_run`.

@@ -6,7 +6,7 @@ use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_proto::Error;
 use onrush_proto::http2::STREAMS_ASSUMED;
-use onrush_stats::silences::{GAP_MIN_NS, without};
+use onrush_stats::silences::{GAP_MIN_NS, uncovered_parts};
 use onrush_stats::{
     Cause, Counters, Distribution, FailureRow, Gap, Occupancy, OpenLoopStats, Phase, RowFigures, Timeline, Totals,
 };
@@ -136,7 +136,7 @@ fn room(plan: &Plan, outcome: &Outcome) -> Option<Room> {
     plan.schedule.as_ref()?;
     let allowed = outcome.http2.as_ref().and_then(|seen| seen.streams_allowed_min).unwrap_or(STREAMS_ASSUMED);
     Some(match () {
-        () if plan.load.grows() || plan.in_flight_max.is_some() => Room::MaxInflight,
+        () if plan.load.may_grow() || plan.in_flight_max.is_some() => Room::MaxInflight,
         () if plan.levels.is_some() => Room::Stages,
         () if outcome.streams_per_connection(plan) > 1 && plan.http.streams < Some(allowed) => Room::Streams,
         () => Room::Connections,
@@ -234,7 +234,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
-        hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
+        hottest: outcome.spread.hottest_to_mean().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
     }
 }
@@ -337,7 +337,7 @@ fn hanging(outcome: &Outcome) -> u64 {
     let run_ns = nanos(outcome.elapsed);
     let is_old = |age_ns: u64| {
         let waited = Gap { from_ns: run_ns.saturating_sub(age_ns), until_ns: run_ns };
-        let free = without(waited, &outcome.in_script);
+        let free = uncovered_parts(waited, &outcome.in_script);
         age_ns - waited.length_ns() + free.into_iter().map(Gap::length_ns).sum::<u64>() >= least_ns
     };
     let ages = censored.iter().flat_map(|censored| censored.values());
@@ -552,7 +552,7 @@ fn network(outcome: &Outcome) -> Option<Network> {
     let counters = &outcome.totals.counters;
     let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
     let requests = sockets.between_readings_us as f64 / all_us * counters.completed as f64;
-    let lost_per_request = if requests > 0.0 { sockets.lost() as f64 / requests } else { 0.0 };
+    let lost_per_request = if requests > 0.0 { sockets.lost_segments() as f64 / requests } else { 0.0 };
     Network::from_sockets(sockets, lost_per_request)
 }
 

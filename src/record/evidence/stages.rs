@@ -105,7 +105,7 @@ impl Ticks {
             let Timeline { length_ns, rows } = &outcome.timeline;
             (*length_ns, rows.iter().map(|row| row.completed as f64).take(rows.len().saturating_sub(1)).collect())
         };
-        let at = |ns: u64| f64::from(levels.at(ns).0) * streams;
+        let at = |ns: u64| f64::from(levels.connections_at(ns).0) * streams;
         let ticks = 0..responses.len() as u64;
         let in_flight: Vec<f64> =
             ticks.map(|tick| at(tick * length_ns).midpoint(at((tick + 1) * length_ns - 1))).collect();

@@ -156,7 +156,7 @@ fn imitating(dialect: Dialect, began_ms: u64, numbers: &[u64]) -> Document {
         outcome.totals.rates.record(*number);
         if plan.schedule.is_some() {
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
-            open_loop.complete(number * 2_000, number * 1_000, true);
+            open_loop.record_response(number * 2_000, number * 1_000, true);
             (open_loop.due, _) = (open_loop.due + 1, open_loop.lateness.record(1_000));
         }
     }

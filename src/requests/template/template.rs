@@ -71,7 +71,7 @@ impl Template {
         }
         let head = std::mem::take(&mut pieces.pieces);
         pieces.add(&parts.body, RequestPart::Body)?;
-        Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::to(&parts.method) })
+        Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::of_method(&parts.method) })
     }
 
     /// True if there is nothing to fill in.
@@ -103,7 +103,7 @@ impl Template {
             start
         };
         let (range, body_length) = (0..request.len(), request.len() - body_start);
-        Wire::among(&request[..].into(), Outline { range, body_length, response: self.response })
+        Wire::from_outline(&request[..].into(), Outline { range, body_length, response: self.response })
     }
 }
 

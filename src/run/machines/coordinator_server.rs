@@ -381,7 +381,7 @@ impl CoordinatorThread {
         let Some(conn) = self.peers.get_mut(&peer) else { return };
         let exporter = conn.channel.export_secret().unwrap_or_default();
         let program = env!("CARGO_PKG_VERSION");
-        let slot = if !self.token.is_proof(Role::Worker, &exporter, &hello.proof) {
+        let slot = if !self.token.verify_proof(Role::Worker, &exporter, &hello.proof) {
             Err(JoinRefusal::Secret)
         } else if hello.version != VERSION || hello.program != program {
             Err(JoinRefusal::Version(program.to_owned()))

@@ -46,14 +46,14 @@ pub struct ErrorKinds {
 impl ErrorKinds {
     /// Adds a row. Returns true if the numbers of kinds stay within the limits.
     pub fn admit_row(&mut self, row: &Totals) -> bool {
-        let (errors, agreed) = (row.ledger.rows(), row.handshakes.kinds());
+        let (errors, agreed) = (row.ledger.rows(), row.handshakes.distinct_count());
         // Adding a row that is too large would take too long.
         if errors.len() > KINDS || agreed > KINDS || errors.iter().any(|error| error.example.len() > EXAMPLE) {
             return false;
         }
         self.ledger += &row.ledger;
         self.handshakes += &row.handshakes;
-        self.ledger.rows().len() <= KINDS && self.handshakes.kinds() <= KINDS
+        self.ledger.rows().len() <= KINDS && self.handshakes.distinct_count() <= KINDS
     }
 }
 
@@ -223,7 +223,8 @@ mod tests {
         long.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; EXAMPLE + 1]);
         assert!(!ErrorKinds::default().admit_row(&long));
         let mut agreed = Totals::default();
-        (0..1_001).for_each(|suite| agreed.handshakes.found(Negotiated { suite, ..Negotiated::default() }, 1));
+        (0..1_001)
+            .for_each(|suite| agreed.handshakes.record_existing(Negotiated { suite, ..Negotiated::default() }, 1));
         assert!(!ErrorKinds::default().admit_row(&agreed));
     }
 }

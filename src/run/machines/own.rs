@@ -25,7 +25,7 @@ impl OwnWorker {
     pub fn start(machines: &Machines) -> io::Result<Option<Self>> {
         let Some(place) = &machines.place else { return Ok(None) };
         let mut command = Command::new("/proc/self/exe");
-        command.arg("worker").args(machines.arguments_of(place)).stdin(Stdio::null());
+        command.arg("worker").args(machines.worker_arguments(place)).stdin(Stdio::null());
         // Ctrl-C is meant for this process, which tells the worker how to proceed.
         command.process_group(0);
         Ok(Some(Self(command.spawn()?)))

@@ -269,7 +269,7 @@ impl Remote {
                 }
                 // Ignore thread numbers that the machine does not have.
                 let stuck = done.stuck.iter().take(done.shares.len()).filter_map(|(thread, callback)| {
-                    let known = Callback::named(callback).filter(|_| (*thread as usize) < done.shares.len())?;
+                    let known = Callback::static_name(callback).filter(|_| (*thread as usize) < done.shares.len())?;
                     Some((first + *thread as usize + 1, known))
                 });
                 outcome.stuck.extend(stuck);
@@ -316,14 +316,14 @@ impl RemoteMachine {
         let mut last =
             worker_due_times(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
-        last.take(due - unsent);
+        last.skip_batch(due - unsent);
         let mut leave = |age_ns: u64, requests: u64| {
             open_loop.censored.record_many(age_ns, requests);
             open_loop.open.get_or_insert_default().record_many(age_ns, requests);
         };
         for _ in 0..unsent.min(AGES) {
             leave(until_ns.saturating_sub(last.next_ns()), 1);
-            last.take(1);
+            last.skip_batch(1);
         }
         leave(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
     }

@@ -633,7 +633,7 @@ fn full_row() -> Totals {
         row.phases.get_or_insert_default().ttfb.record(value * 900);
         row.by_class.get_or_insert_default().record(503, value * 10);
     }
-    row.by_name.get_or_insert_default().failed(3);
+    row.by_name.get_or_insert_default().record_failure(3);
     row.statuses.record(200);
     row.ledger.record(Phase::Connect, Cause::Tls(TlsFailure::Alert(7)), 5, || b"x".to_vec());
     row.location = Some("/".to_owned());

@@ -237,7 +237,7 @@ impl Joining<'_> {
         };
         match welcome {
             Welcome::Joined { proof, index, machines, loss_ns } => {
-                if !self.token.is_proof(Role::Coordinator, &exporter, &proof) {
+                if !self.token.verify_proof(Role::Coordinator, &exporter, &proof) {
                     return Err(no_coordinator(NO_SECRET.to_owned()));
                 }
                 let place = (index, machines, self.name.to_owned());
@@ -245,7 +245,7 @@ impl Joining<'_> {
             }
             // A peer that does not know the secret cannot declare this worker unneeded.
             Welcome::Refused { refusal, proof }
-                if refusal != JoinRefusal::Secret && !self.token.is_proof(Role::Coordinator, &exporter, &proof) =>
+                if refusal != JoinRefusal::Secret && !self.token.verify_proof(Role::Coordinator, &exporter, &proof) =>
             {
                 Err(no_coordinator(NO_SECRET.to_owned()))
             }

@@ -71,7 +71,7 @@ impl Connections {
                 self.watched.iter().find(|watched| watched.socket.id == socket.id).and_then(|watched| watched.last);
             let Some(info) = socket.info else { return };
             let before = last.map(|(before, since_us)| (before, now_us.saturating_sub(since_us)));
-            self.sums.read(before, &info);
+            self.sums.record_reading(before, &info);
             there.push(WatchedConnection { socket, last: Some((info, now_us)) });
         })?;
         if there.len() < self.watched.len() {

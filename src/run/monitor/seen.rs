@@ -130,7 +130,7 @@ impl Network {
             needless: sockets.needless.and_then(|segments| of(segments, sockets.segments_sent)),
             out_of_order: sockets.out_of_order.and_then(|segments| of(segments, sockets.segments_received)),
             out_of_order_segments: sockets.out_of_order,
-            lost: Some(sockets.lost()),
+            lost: Some(sockets.lost_segments()),
             lost_per_request,
             busy: of_time(0),
             window_limited: of_time(1),

@@ -106,7 +106,7 @@ impl Called {
     fn next_batch(&mut self) -> Result<Vec<Request>, String> {
         let mut batch = Vec::new();
         let source = self.source.as_mut().expect("it has a request()");
-        source.next(&mut batch).map(|_| batch).map_err(|failure| failure.to_string())
+        source.next_batch(&mut batch).map(|_| batch).map_err(|failure| failure.to_string())
     }
 
     fn pass_response(&mut self, response: &Response<'_>) -> Result<(), ScriptFailure> {

@@ -332,7 +332,7 @@ fn script_process_entry() {
     let folder = Folder::new(&source);
     let outcome = folder.load(|_| ()).and_then(|mut script| {
         let mut sources = script.take_callbacks().into_iter().filter_map(|make| Called::from_callbacks(make).source);
-        sources.try_for_each(|mut source| Ok(source.next(&mut Vec::new()).map(drop)?))
+        sources.try_for_each(|mut source| Ok(source.next_batch(&mut Vec::new()).map(drop)?))
     });
     flush_output();
     let code = outcome.err().and_then(|error| {

@@ -447,7 +447,7 @@ fn with_a_rate() -> (Plan, Outcome) {
     plan.output.percentiles = true;
     let mut outcome = fixtures::flawless(1_000, 10);
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
-    (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
+    (0..1_000).for_each(|_| open_loop.record_response(2_000_000, 1_000_000, false));
     open_loop.lateness.record_many(1_000_000, 1_000);
     open_loop.censored.record(5_000_000_000);
     open_loop.open.get_or_insert_default().record(5_000_000_000);
@@ -632,7 +632,7 @@ fn columns_are_named_like_gates() {
     plan.schedule = Some(fixtures::schedule(1_000));
     let mut outcome = fixtures::flawless(1_000, 10);
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
-    (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
+    (0..1_000).for_each(|_| open_loop.record_response(2_000_000, 1_000_000, false));
     open_loop.lateness.record_many(1_000_000, 1_000);
     (open_loop.due, open_loop.late) = (1_000, 7);
     let mut document = Document::judged(&plan, &fixtures::whole(outcome));
@@ -719,8 +719,8 @@ fn each_name_has_a_row() {
     plan.list = Some(fixtures::list(["log-in", "=cmd()"]));
     let mut outcome = fixtures::flawless(1_000, 1);
     let mut by_name = onrush_stats::ByName::<u32>::default();
-    (0..900).for_each(|_| by_name.responded(1, Some(200), 3_000_000, false));
-    (0..100).for_each(|_| by_name.responded(2, Some(503), 1_000_000, true));
+    (0..900).for_each(|_| by_name.record_response(1, Some(200), 3_000_000, false));
+    (0..100).for_each(|_| by_name.record_response(2, Some(503), 1_000_000, true));
     **outcome.totals.by_name.get_or_insert_default() += &by_name;
     fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
     let of = |form: TableForm| {

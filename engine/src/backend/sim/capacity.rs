@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_noise_of_one_seed_is_not_that_of_another_one_rearranged() {
+    fn noise_of_different_seeds_is_independent() {
         let all = |seed| {
             let text = "workers = 1\nservice_us = 1000.0\nnoise = 0.2";
             let capacity = toml::from_str::<Capacity>(text).unwrap().share(1, seed).unwrap();

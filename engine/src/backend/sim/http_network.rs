@@ -36,7 +36,7 @@ impl Network for HttpNetwork {
             return (now, Err(Errno::ADDRNOTAVAIL));
         }
         let at = now + nanos(scenario.connect_us);
-        if let Err(errno) = scenario.accepts(address, at) {
+        if let Err(errno) = scenario.check_accepts(address, at) {
             return (at, Err(errno));
         }
         self.accepted += 1;

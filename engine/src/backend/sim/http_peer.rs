@@ -109,13 +109,13 @@ impl HttpPeer {
     }
 
     /// Makes the connection a served one; returns its former state.
-    fn take_place(&mut self) -> Place {
+    fn start_serving(&mut self) -> Place {
         self.shared.served.set(self.shared.served.get() + 1);
         std::mem::replace(&mut self.place, Place::Taken)
     }
 
     /// Executes the connection's fault once enough bytes have arrived.
-    fn go_wrong(&mut self, now: Nanos, actions: &mut Vec<Action>) {
+    fn execute_fault(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let arrived = self.arrived;
         let Some(fault) = self.fault.take_if(|fault| fault.after_bytes <= arrived) else { return };
         let act = match fault.what {
@@ -132,7 +132,7 @@ impl HttpPeer {
     }
 
     /// Parses received bytes and responds to the requests in them.
-    fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
+    fn respond_to_requests(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
         while !bytes.is_empty() {
             if self.body_left > 0 {
                 let n = bytes.len().min(usize::try_from(self.body_left).unwrap_or(usize::MAX));
@@ -161,7 +161,7 @@ impl HttpPeer {
     }
 
     /// Schedules an idle check after `idle_us`.
-    fn look_later(&self, actions: &mut Vec<Action>) {
+    fn schedule_idle_check(&self, actions: &mut Vec<Action>) {
         let idle_us = self.shared.scenario.idle_us;
         if idle_us > 0.0 {
             actions.push(Action { at: self.busy_until + nanos(idle_us).max(1), act: Act::Wake });
@@ -191,7 +191,7 @@ impl HttpPeer {
         let mut latency = nanos(scenario.latency_us) + self.random.below(nanos(scenario.jitter_us) + 1);
         latency += scenario.delay.map_or(0, |delay| delay.draw_ns(&mut self.random));
         let done_at = shared.done_at(now);
-        let at = scenario.release(done_at.unwrap_or(now) + latency.max(1)).max(self.busy_until);
+        let at = scenario.delayed_release(done_at.unwrap_or(now) + latency.max(1)).max(self.busy_until);
         let whole = if done_at.is_some() { scenario.answer.as_bytes() } else { OVERLOADED.as_bytes() };
         let (bytes, end) = match self.fault(shared.requests.get()) {
             None => (whole.to_vec(), scenario.close.then_some(Act::Close)),
@@ -211,7 +211,7 @@ impl HttpPeer {
         }
         actions.extend(end.map(|act| Action { at: last, act }));
         self.busy_until = last;
-        self.look_later(actions);
+        self.schedule_idle_check(actions);
     }
 }
 
@@ -219,8 +219,8 @@ impl Peer for HttpPeer {
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         self.busy_until = now;
         actions.extend(self.shared.scenario.killed_at(now).map(|at| Action { at, act: Act::Reset }));
-        self.look_later(actions);
-        self.go_wrong(now, actions);
+        self.schedule_idle_check(actions);
+        self.execute_fault(now, actions);
     }
 
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
@@ -228,7 +228,7 @@ impl Peer for HttpPeer {
             Place::Taken => {}
             Place::Wanted(unread) => return unread.extend_from_slice(bytes),
             Place::Unwanted if self.shared.has_room() => {
-                self.take_place();
+                self.start_serving();
             }
             Place::Unwanted => {
                 self.place = Place::Wanted(bytes.to_vec());
@@ -241,14 +241,14 @@ impl Peer for HttpPeer {
         for part in [before, after] {
             if !self.hangs {
                 self.arrived += part.len();
-                self.read(now, part, actions);
-                self.go_wrong(now, actions);
+                self.respond_to_requests(now, part, actions);
+                self.execute_fault(now, actions);
             }
         }
     }
 
     fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
-        if let Place::Wanted(unread) = self.take_place() {
+        if let Place::Wanted(unread) = self.start_serving() {
             self.receive(now, &unread, actions);
         }
     }

@@ -108,7 +108,7 @@ pub struct Sim {
     actions: Vec<Action>,
     /// Connections whose peers are parked, with their generations.
     parked: VecDeque<(ConnId, u32)>,
-    /// Number of bytes taken by the network since the last call of [`Backend::taken`].
+    /// Number of bytes taken by the network since the last call of [`Backend::take_sent_count`].
     taken: u64,
 }
 
@@ -162,18 +162,18 @@ impl Sim {
         self
     }
 
-    fn plan(&mut self, at: Nanos, conn: ConnId, event: Event) {
+    fn schedule_action(&mut self, at: Nanos, conn: ConnId, event: Event) {
         let generation = self.lines[conn.index()].generation;
         self.planned += 1;
         self.agenda.push(Reverse(Planned { at: at.max(self.now), number: self.planned, conn, generation, event }));
     }
 
-    fn plan_actions(&mut self, conn: ConnId) {
+    fn schedule_actions(&mut self, conn: ConnId) {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action.act {
                 Act::Park => self.parked.push_back((conn, self.lines[conn.index()].generation)),
-                act => self.plan(action.at, conn, Event::Peer(act)),
+                act => self.schedule_action(action.at, conn, Event::Peer(act)),
             }
         }
         self.actions = actions;
@@ -187,22 +187,22 @@ impl Sim {
             let line = &mut self.lines[conn.index()];
             if let Some(peer) = line.peer.as_mut().filter(|_| line.generation == generation && !line.over) {
                 peer.served(self.now, &mut self.actions);
-                self.plan_actions(conn);
+                self.schedule_actions(conn);
             }
         }
     }
 
     /// Passes the part of `bytes` that the network takes now to the peer. Returns its length.
-    fn deliver(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+    fn deliver_to_peer(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let (window, pause) = self.network.send_window();
         let n = bytes.len().min(window);
         self.taken += n as u64;
         if let Some(peer) = &mut self.lines[conn.index()].peer {
             peer.receive(self.now, &bytes[..n], &mut self.actions);
         }
-        self.plan_actions(conn);
+        self.schedule_actions(conn);
         if n < bytes.len() {
-            self.plan(self.now + pause, conn, Event::Writable);
+            self.schedule_action(self.now + pause, conn, Event::Writable);
         }
         n
     }
@@ -233,13 +233,13 @@ impl Sim {
     }
 
     /// Executes an event. `None`: the event concerns only the peer.
-    fn happen(&mut self, conn: ConnId, event: Event) -> Option<What> {
+    fn execute_event(&mut self, conn: ConnId, event: Event) -> Option<What> {
         let line = &mut self.lines[conn.index()];
         match event {
             Event::Connected(Ok(mut peer)) => {
                 peer.accepted(self.now, &mut self.actions);
                 line.peer = Some(peer);
-                self.plan_actions(conn);
+                self.schedule_actions(conn);
                 Some(What::Connected(Ok(())))
             }
             Event::Connected(Err(errno)) => {
@@ -249,7 +249,7 @@ impl Sim {
             Event::Failed(errno) => Some(What::Sent(Err(errno))),
             Event::Writable => {
                 let (transmit, sent) = line.unsent.take()?;
-                let n = self.deliver(conn, &transmit.bytes()[sent..]);
+                let n = self.deliver_to_peer(conn, &transmit.bytes()[sent..]);
                 if sent + n < transmit.len() {
                     self.lines[conn.index()].unsent = Some((transmit, sent + n));
                 }
@@ -257,7 +257,7 @@ impl Sim {
             }
             Event::Peer(Act::Wake) => {
                 line.peer.as_mut()?.wake(self.now, &mut self.actions);
-                self.plan_actions(conn);
+                self.schedule_actions(conn);
                 None
             }
             Event::Peer(Act::Park) => None,
@@ -292,7 +292,7 @@ impl Backend for Sim {
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         self.close(conn);
         let (at, outcome) = self.network.connect(self.now, address);
-        self.plan(at, conn, Event::Connected(outcome));
+        self.schedule_action(at, conn, Event::Connected(outcome));
     }
 
     fn adopt(&mut self, conn: ConnId, _: OwnedFd) -> bool {
@@ -303,12 +303,12 @@ impl Backend for Sim {
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         if self.lines[conn.index()].over {
-            self.plan(self.now, conn, Event::Failed(Errno::PIPE));
+            self.schedule_action(self.now, conn, Event::Failed(Errno::PIPE));
             return 0;
         }
-        let n = match bytes.in_one() {
-            Some(all) => self.deliver(conn, all),
-            None => self.deliver(conn, &bytes.bytes()),
+        let n = match bytes.contiguous_bytes() {
+            Some(all) => self.deliver_to_peer(conn, all),
+            None => self.deliver_to_peer(conn, &bytes.bytes()),
         };
         if n < bytes.len() {
             self.lines[conn.index()].unsent = Some((bytes, n));
@@ -338,7 +338,7 @@ impl Backend for Sim {
         conns.iter().filter(|conn| !self.lines[conn.index()].over).filter_map(release).collect()
     }
 
-    fn taken(&mut self) -> u64 {
+    fn take_sent_count(&mut self) -> u64 {
         std::mem::take(&mut self.taken)
     }
 
@@ -359,7 +359,7 @@ impl Backend for Sim {
     }
 
     /// Always lingers to the end, as if there were never several completions.
-    fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> u64 {
+    fn wait_for_several(&mut self, _: u32, linger_ns: u64, until: Nanos) -> u64 {
         let lingers_until = (self.now + linger_ns).min(until);
         let allowed_ns = lingers_until.since(self.now);
         let is_next = self.agenda.peek().is_some_and(|Reverse(planned)| planned.at <= lingers_until);
@@ -378,7 +378,7 @@ impl Backend for Sim {
             match planned.event {
                 Event::Peer(Act::Wake) => {
                     self.now = planned.at;
-                    self.happen(planned.conn, planned.event);
+                    self.execute_event(planned.conn, planned.event);
                 }
                 Event::Peer(_) => self.gathered.push_back(planned),
                 Event::Connected(_) | Event::Writable | Event::Failed(_) => {
@@ -391,7 +391,7 @@ impl Backend for Sim {
         true
     }
 
-    fn next(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let mut planned = match self.gathered.pop_front() {
                 // The network timestamps bytes; everything else is only noticed.
@@ -409,13 +409,13 @@ impl Backend for Sim {
                 return Some(Completion { conn, at, what: What::Discarded(n) });
             }
             let event = planned.event;
-            if let Some(what) = self.happen(conn, event) {
+            if let Some(what) = self.execute_event(conn, event) {
                 return Some(Completion { conn, at, what });
             }
         }
     }
 
-    fn received(&mut self) -> &mut [u8] {
+    fn received_bytes(&mut self) -> &mut [u8] {
         &mut self.received
     }
 }

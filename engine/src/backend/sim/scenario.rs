@@ -278,11 +278,11 @@ impl Scenario {
     ///
     /// If nothing listens there.
     pub fn probe(&self, address: SocketAddr) -> Result<(), Errno> {
-        self.accepts(address, Nanos::default())
+        self.check_accepts(address, Nanos::default())
     }
 
     /// Arrival time of a response due at `at`, delayed to the end of any stalls.
-    pub(super) fn release(&self, at: Nanos) -> Nanos {
+    pub(super) fn delayed_release(&self, at: Nanos) -> Nanos {
         after(&self.stall, at)
     }
 
@@ -293,7 +293,7 @@ impl Scenario {
     }
 
     /// Accepts a connect that arrives at `at`, or returns its error.
-    pub(super) fn accepts(&self, address: SocketAddr, at: Nanos) -> Result<(), Errno> {
+    pub(super) fn check_accepts(&self, address: SocketAddr, at: Nanos) -> Result<(), Errno> {
         if self.refuse.iter().chain(&self.outage).any(|span| span.contains(at)) {
             return Err(Errno::from_raw_os_error(self.refuse_errno));
         }

@@ -41,10 +41,10 @@ use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
 use super::arrival::{Arrivals, PREFACE_BYTES};
 use super::dialer::Dial;
-use super::{Backend, Clock, Completion, ConnId, Dialer, What, make_room};
+use super::{Backend, Clock, Completion, ConnId, Dialer, What, grow_to_include};
 use buffers::Buffers;
 use message::Message;
-use names::{Operation, name, named};
+use names::{Operation, decode_operation_name, encode_operation_name};
 use ring::Ring;
 use sending::Sending;
 use socket::{Ended, Large, Socket};
@@ -147,11 +147,11 @@ impl Uring {
     }
 
     /// Queues an operation for the next wait.
-    fn push(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
+    fn push_operation(&mut self, entry: squeue::Entry, conn: ConnId, operation: Operation) {
         let socket = &mut self.sockets[conn.index()];
         socket.queued_in = self.turn;
         self.urgent += u32::from(operation.is_urgent());
-        let mut entry = entry.user_data(name(conn, socket.generation, operation));
+        let mut entry = entry.user_data(encode_operation_name(conn, socket.generation, operation));
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
@@ -161,13 +161,14 @@ impl Uring {
     }
 
     /// Translates a kernel completion for the engine. `None`: it has no meaning there.
-    fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
-        let (conn, operation) = named(entry.user_data());
+    fn translate_completion(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
+        let (conn, operation) = decode_operation_name(entry.user_data());
         self.urgent -= u32::from(operation.is_urgent());
-        let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
+        let is_present =
+            encode_operation_name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
         let buffer = cqueue::buffer_select(entry.flags());
         let outcome = usize::try_from(entry.result()).map_err(|_| Errno::from_raw_os_error(-entry.result()));
-        self.count(entry);
+        self.count_sent_bytes(entry);
         if !is_present {
             self.orphans.remove(&entry.user_data());
             buffer.into_iter().for_each(|id| self.buffers.give_back(id));
@@ -175,33 +176,35 @@ impl Uring {
         }
         let mut at = self.reaped_at;
         let what = match operation {
-            Operation::Connect => self.connected(conn, outcome)?,
-            Operation::Send => self.sent(conn, outcome)?,
-            Operation::SendSilently => self.refused(conn, outcome)?,
-            Operation::Receive => self.took(conn, outcome, buffer.map(|id| (id, 0)), false)?,
-            Operation::Armed => self.took(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?,
+            Operation::Connect => self.on_connect_ended(conn, outcome)?,
+            Operation::Send => self.on_sent(conn, outcome)?,
+            Operation::SendSilently => self.on_silent_send_refused(conn, outcome)?,
+            Operation::Receive => self.on_received(conn, outcome, buffer.map(|id| (id, 0)), false)?,
+            Operation::Armed => {
+                self.on_received(conn, outcome, buffer.map(|id| (id, 0)), cqueue::more(entry.flags()))?
+            }
             Operation::Timestamped => {
                 let outcome = outcome.map(|n| n.saturating_sub(PREFACE_BYTES));
                 if let (Ok(n @ 1..), Some(id)) = (outcome, buffer) {
-                    at = self.arrived(id, n);
+                    at = self.arrival_time(id, n);
                 }
-                self.took(conn, outcome, buffer.map(|id| (id, PREFACE_BYTES)), cqueue::more(entry.flags()))?
+                self.on_received(conn, outcome, buffer.map(|id| (id, PREFACE_BYTES)), cqueue::more(entry.flags()))?
             }
-            Operation::Discard => self.discarded(conn, outcome),
+            Operation::Discard => self.on_discarded(conn, outcome),
             Operation::Cancel => return None,
         };
         Some(Completion { conn, at, what })
     }
 
     /// Arrival time of the `n` bytes in the buffer of an armed receive.
-    fn arrived(&mut self, id: u16, n: usize) -> Nanos {
+    fn arrival_time(&mut self, id: u16, n: usize) -> Nanos {
         let Some(arrivals) = &mut self.arrivals else { return self.reaped_at };
-        arrivals.received(self.buffers.bytes(id, 0..PREFACE_BYTES));
-        arrivals.at(self.reaped_at, n)
+        arrivals.take_preface(self.buffers.bytes(id, 0..PREFACE_BYTES));
+        arrivals.arrival_time(self.reaped_at, n)
     }
 
     /// Handles the end of a connect, or of the poll for it, whose result is the readiness.
-    fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+    fn on_connect_ended(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
         let (fd, pair) = (fd.as_ref()?, *pair);
         let has_failed = |ready: usize| ready & (libc::POLLERR | libc::POLLHUP) as usize != 0;
@@ -209,15 +212,16 @@ impl Uring {
             Ok(ready) if has_failed(ready) => sockopt::socket_error(fd).and_then(|outcome| outcome),
             outcome => outcome.map(drop),
         };
-        let started = match (self.dialer.steps_on(fd, pair, outcome), pair.and_then(|pair| self.dialer.target(pair))) {
-            (Ok(true), Some(address)) => self.dialer.start(fd, pair, address).map(|()| true),
-            (stepped, _) => stepped,
-        };
+        let started =
+            match (self.dialer.try_next_port(fd, pair, outcome), pair.and_then(|pair| self.dialer.target(pair))) {
+                (Ok(true), Some(address)) => self.dialer.start_connect(fd, pair, address).map(|()| true),
+                (stepped, _) => stepped,
+            };
         *is_busy = started == Ok(true);
         match started {
             Ok(true) => {
                 let entry = opcode::PollAdd::new(self.file(conn), libc::POLLOUT as u32).build();
-                self.push(entry, conn, Operation::Connect);
+                self.push_operation(entry, conn, Operation::Connect);
                 None
             }
             Ok(false) => {
@@ -238,16 +242,16 @@ impl Backend for Uring {
     }
 
     fn time_at(&mut self, moment: Instant) -> Nanos {
-        self.clock.at(moment)
+        self.clock.from_instant(moment)
     }
 
     fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
-        self.clock.of(monotonic_ns)
+        self.clock.from_monotonic_ns(monotonic_ns)
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        make_room(&mut self.sockets, conn);
-        let created = self.dialer.create(address);
+        grow_to_include(&mut self.sockets, conn);
+        let created = self.dialer.create_socket(address);
         let socket = &mut self.sockets[conn.index()];
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
         match created {
@@ -256,7 +260,11 @@ impl Backend for Uring {
                 let address =
                     self.addresses.entry(address).or_insert_with(|| Box::new(self.dialer.destination(address)));
                 let (bytes, length) = (address.as_ptr().cast(), address.addr_len());
-                self.push(opcode::Connect::new(self.file(conn), bytes, length).build(), conn, Operation::Connect);
+                self.push_operation(
+                    opcode::Connect::new(self.file(conn), bytes, length).build(),
+                    conn,
+                    Operation::Connect,
+                );
             }
             Err(errno) => {
                 let completion = Completion { conn, at: self.clock.now(), what: What::Connected(Err(errno)) };
@@ -266,7 +274,7 @@ impl Backend for Uring {
     }
 
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
-        make_room(&mut self.sockets, conn);
+        grow_to_include(&mut self.sockets, conn);
         if !self.dialer.adopt(&fd) {
             return false;
         }
@@ -281,18 +289,18 @@ impl Backend for Uring {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, if self.dialer.is_tcp() { Large::Unwanted } else { Large::Wanted });
+        self.prepare_large_body(conn, n, if self.dialer.is_tcp() { Large::Unwanted } else { Large::Wanted });
     }
 
-    fn expect(&mut self, conn: ConnId, n: u64) {
-        self.enlarge(conn, n, Large::Wanted);
+    fn expect_large_body(&mut self, conn: ConnId, n: u64) {
+        self.prepare_large_body(conn, n, Large::Wanted);
     }
 
-    fn widen(&mut self, conn: ConnId) {
+    fn receive_in_large_pieces(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         if !socket.is_wide {
             socket.is_wide = true;
-            self.enlarge(conn, 0, Large::Wanted);
+            self.prepare_large_body(conn, 0, Large::Wanted);
         }
     }
 
@@ -300,7 +308,7 @@ impl Backend for Uring {
         self.send_now(conn, bytes);
     }
 
-    fn drain(&mut self, conn: ConnId) {
+    fn drain_input(&mut self, conn: ConnId) {
         self.sockets[conn.index()].fd.iter().for_each(super::socket::drain);
     }
 
@@ -309,12 +317,12 @@ impl Backend for Uring {
         Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
     }
 
-    fn buffers(&self) -> onrush_stats::BufferSizes {
-        self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
+    fn buffer_sizes(&self) -> onrush_stats::BufferSizes {
+        self.dialer.buffer_sizes(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 
     fn close(&mut self, conn: ConnId) {
-        let is_sending = self.sockets[conn.index()].sending.as_ref().is_some_and(Sending::may_last);
+        let is_sending = self.sockets[conn.index()].sending.as_ref().is_some_and(Sending::may_take_long);
         let unsent = self.abandon_send(conn);
         let socket = &mut self.sockets[conn.index()];
         socket.generation = socket.generation.wrapping_add(1);
@@ -336,25 +344,25 @@ impl Backend for Uring {
         self.release_idle(conns)
     }
 
-    fn taken(&mut self) -> u64 {
-        self.taken.take()
+    fn take_sent_count(&mut self) -> u64 {
+        self.taken.take_count()
     }
 
-    fn untimestamped(&mut self) -> u64 {
+    fn take_untimestamped(&mut self) -> u64 {
         self.arrivals.as_mut().map_or(0, Arrivals::take_untimestamped)
     }
 
     fn stop(&mut self) {
-        let is_sending = |socket: &&Socket| socket.sending.as_ref().is_some_and(Sending::may_last);
+        let is_sending = |socket: &&Socket| socket.sending.as_ref().is_some_and(Sending::may_take_long);
         for fd in self.sockets.iter().filter(is_sending).filter_map(|socket| socket.fd.as_ref()) {
             let _ = shutdown(fd, Shutdown::Both);
         }
         let end_at = self.clock.now() + END_NS;
         loop {
             // The kernel reports ended sends; queued operations are not handed over.
-            let _ = self.ring.enter(0);
-            while let Some(entry) = self.ring.take() {
-                self.count(&entry);
+            let _ = self.ring.enter_kernel(0);
+            while let Some(entry) = self.ring.next_completion() {
+                self.count_sent_bytes(&entry);
             }
             if self.taken.is_settled() || self.clock.now() >= end_at {
                 return;
@@ -365,40 +373,40 @@ impl Backend for Uring {
 
     fn reap(&mut self) -> bool {
         // After an error there are no new completions.
-        let _ = self.ring.enter(0);
+        let _ = self.ring.enter_kernel(0);
         self.ring.has_completion()
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
-        self.wait_for(1, 0, until);
+        self.wait_for_several(1, 0, until);
         !self.immediate.is_empty() || self.ring.has_completion()
     }
 
-    fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
+    fn wait_for_several(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let has_seen_all = !self.ring.has_completion();
         self.dialer.begin_turn();
         self.give_back();
-        self.follow_up();
+        self.send_after_silent();
         self.ring.submit_backlog();
         if until == Nanos::default() && self.immediate.is_empty() && !self.ring.has_work() {
             return 0;
         }
-        if self.ring.queued() >= MANY {
+        if self.ring.queued_count() >= MANY {
             // If the kernel does not take everything now, the next wait hands over the rest.
             let _ = self.ring.submit();
         }
         // On a timeout or interruption the engine checks its timers; nothing is lost.
         let lingers_ns = if until == Nanos::default() {
-            let queued = self.ring.queued() as u32;
-            let _ = self.ring.enter(queued);
+            let queued = self.ring.queued_count() as u32;
+            let _ = self.ring.enter_kernel(queued);
             0
         } else {
             let may_sleep = self.immediate.is_empty() && !self.ring.has_backlog() && self.behind.is_empty();
             let ns = if may_sleep { until.since(self.clock.now()) } else { 0 };
-            self.ring.sleep(ns, several, linger_ns)
+            self.ring.submit_and_wait(ns, several, linger_ns)
         };
-        if !self.ring.has_backlog() && self.ring.queued() == 0 {
-            self.taken.handed_over(self.turn, has_seen_all);
+        if !self.ring.has_backlog() && self.ring.queued_count() == 0 {
+            self.taken.on_handed_over(self.turn, has_seen_all);
             self.turn = self.turn.wrapping_add(1);
             self.messages.clear();
             for (fd, unsent) in self.closing.drain(..) {
@@ -409,23 +417,23 @@ impl Backend for Uring {
             }
         }
         self.reaped_at = match &mut self.arrivals {
-            Some(arrivals) => arrivals.reaped(has_seen_all, !self.ring.has_more()),
+            Some(arrivals) => arrivals.compare_clocks(has_seen_all, !self.ring.has_more()),
             None => self.clock.now(),
         };
         lingers_ns
     }
 
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
-        let is_handed_over = !self.ring.has_backlog() && self.ring.queued() == 0 && self.behind.is_empty();
+        let is_handed_over = !self.ring.has_backlog() && self.ring.queued_count() == 0 && self.behind.is_empty();
         if !is_handed_over && self.wait(Nanos::default()) {
             return false;
         }
         let has_seen_all = self.immediate.is_empty() && !self.ring.has_completion();
         let may_gather = has_seen_all && self.behind.is_empty() && self.urgent == 0;
-        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.gather(until, next))
+        may_gather && self.arrivals.as_mut().is_some_and(|arrivals| arrivals.sleep_and_gather(until, next))
     }
 
-    fn next(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         self.give_back();
         while let Some((generation, completion)) = self.immediate.pop() {
             if self.sockets[completion.conn.index()].generation == generation {
@@ -433,14 +441,14 @@ impl Backend for Uring {
             }
         }
         loop {
-            let entry = self.ring.take()?;
-            if let Some(completion) = self.translate(&entry) {
+            let entry = self.ring.next_completion()?;
+            if let Some(completion) = self.translate_completion(&entry) {
                 return Some(completion);
             }
         }
     }
 
-    fn received(&mut self) -> &mut [u8] {
+    fn received_bytes(&mut self) -> &mut [u8] {
         self.received.clone().map_or(&mut [], |(id, place)| self.buffers.bytes(id, place))
     }
 }

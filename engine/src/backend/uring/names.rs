@@ -40,13 +40,13 @@ impl Operation {
 const GENERATION_BITS: u32 = 28;
 
 /// The name of an operation.
-pub fn name(conn: ConnId, generation: u32, operation: Operation) -> u64 {
+pub fn encode_operation_name(conn: ConnId, generation: u32, operation: Operation) -> u64 {
     let generation = u64::from(generation & ((1 << GENERATION_BITS) - 1));
     u64::from(conn.0) | generation << 32 | (operation as u64) << (32 + GENERATION_BITS)
 }
 
 /// The connection and the kind encoded in an operation name.
-pub fn named(name: u64) -> (ConnId, Operation) {
+pub fn decode_operation_name(name: u64) -> (ConnId, Operation) {
     let operation = match name >> (32 + GENERATION_BITS) {
         0 => Operation::Connect,
         1 => Operation::Send,
@@ -65,12 +65,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_keeps_connection_and_operation_apart_from_the_generation() {
+    fn operation_names_round_trip_for_every_generation() {
         use Operation::{Armed, Cancel, Connect, Discard, Receive, Send, SendSilently, Timestamped};
         for operation in [Connect, Send, SendSilently, Receive, Armed, Timestamped, Discard, Cancel] {
             for conn in [ConnId(0), ConnId(7), ConnId(u32::MAX)] {
-                assert_eq!(named(name(conn, u32::MAX, operation)), (conn, operation));
-                assert_ne!(name(conn, 1, operation), name(conn, 2, operation));
+                assert_eq!(decode_operation_name(encode_operation_name(conn, u32::MAX, operation)), (conn, operation));
+                assert_ne!(encode_operation_name(conn, 1, operation), encode_operation_name(conn, 2, operation));
             }
         }
     }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::Uring;
 use super::buffers::{self, Buffers};
-use super::names::{Operation, name};
+use super::names::{Operation, encode_operation_name};
 use super::socket::{Ended, Large, Mode};
 use crate::backend::socket::DISCARDED_AT_ONCE;
 use crate::backend::{ConnId, What};
@@ -34,7 +34,7 @@ impl Uring {
     pub(super) fn receive_first(&mut self, conn: ConnId) {
         if self.arrivals.is_some() {
             // The first response needs a timestamp, like all others.
-            self.settle(conn);
+            self.prepare_for_reuse(conn);
         }
         self.receive(conn);
     }
@@ -52,36 +52,36 @@ impl Uring {
             Mode::Large if large > 0 && what == Large::Unwanted => {
                 let (most, waits) = (large.min(DISCARD_MAX) as u32, if waits { POLL_FIRST } else { 0 });
                 let entry = opcode::Recv::new(fd, nowhere, most).flags(libc::MSG_TRUNC).ioprio(waits).build();
-                self.push(entry, conn, Operation::Discard);
+                self.push_operation(entry, conn, Operation::Discard);
             }
             Mode::Large => {
                 let group = if large > 0 { buffers::LARGE } else { buffers::SMALL };
                 let entry = opcode::Recv::new(fd, nowhere, 0).buf_group(group).ioprio(POLL_FIRST).build();
-                self.push(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
+                self.push_operation(entry.flags(squeue::Flags::BUFFER_SELECT), conn, Operation::Receive);
             }
             Mode::Small | Mode::Leaving => {
                 let entry = match &self.arrivals {
-                    Some(arrivals) => opcode::RecvMsgMulti::new(fd, arrivals.form(), armed_group).build(),
+                    Some(arrivals) => opcode::RecvMsgMulti::new(fd, arrivals.message_header(), armed_group).build(),
                     None => opcode::RecvMulti::new(fd, armed_group).build(),
                 };
-                self.push(entry, conn, self.armed());
+                self.push_operation(entry, conn, self.armed_operation());
             }
         }
     }
 
     /// The operation used for an armed receive.
-    pub(super) fn armed(&self) -> Operation {
+    pub(super) fn armed_operation(&self) -> Operation {
         if self.arrivals.is_some() { Operation::Timestamped } else { Operation::Armed }
     }
 
     /// Prepares a connection for more than one response.
-    pub(super) fn settle(&mut self, conn: ConnId) {
+    pub(super) fn prepare_for_reuse(&mut self, conn: ConnId) {
         self.sockets[conn.index()].mode = Mode::Small;
         self.enter_table(conn);
     }
 
     /// Handles the end of a receive, or bytes of an armed one.
-    pub(super) fn took(
+    pub(super) fn on_received(
         &mut self,
         conn: ConnId,
         outcome: Result<usize, Errno>,
@@ -109,7 +109,7 @@ impl Uring {
             if outcome == Err(Errno::NOBUFS) {
                 socket.is_wide &= socket.needs_large;
                 if let Some(arrivals) = &mut self.arrivals {
-                    arrivals.missed();
+                    arrivals.record_missing_buffer();
                 }
             }
             self.resume_receive();
@@ -123,7 +123,7 @@ impl Uring {
     }
 
     /// Handles the end of a discard, which may have discarded nothing.
-    pub(super) fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
+    pub(super) fn on_discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = false;
         match outcome {
@@ -137,7 +137,7 @@ impl Uring {
     }
 
     /// Prepares for a large body.
-    pub(super) fn enlarge(&mut self, conn: ConnId, n: u64, what: Large) {
+    pub(super) fn prepare_large_body(&mut self, conn: ConnId, n: u64, what: Large) {
         let socket = &mut self.sockets[conn.index()];
         (socket.large, socket.what) = (n, what);
         if socket.mode != Mode::Small {
@@ -148,8 +148,8 @@ impl Uring {
             return;
         }
         socket.mode = Mode::Leaving;
-        let armed = name(conn, self.sockets[conn.index()].generation, self.armed());
-        self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
+        let armed = encode_operation_name(conn, self.sockets[conn.index()].generation, self.armed_operation());
+        self.push_operation(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
     /// Returns the buffer of the last received bytes to the kernel.
@@ -166,7 +166,7 @@ impl Uring {
         let socket = &mut self.sockets[conn.index()];
         if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
             // The response was not large.
-            self.settle(conn);
+            self.prepare_for_reuse(conn);
         }
         if self.sockets[conn.index()].fd.is_some() {
             self.receive(conn);

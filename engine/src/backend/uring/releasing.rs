@@ -11,7 +11,7 @@ use std::{io, thread};
 use io_uring::types::{CancelBuilder, Timespec};
 use rustix::io::Errno;
 
-use super::names::{Operation, name, named};
+use super::names::{Operation, decode_operation_name, encode_operation_name};
 use super::socket::{Mode, Socket};
 use super::{END_NS, Uring};
 use crate::backend::ConnId;
@@ -22,7 +22,7 @@ impl Uring {
     pub(super) fn release_idle(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let turn = self.turn;
         let is_idle = |socket: &Socket| {
-            let is_sent = socket.sending.as_ref().is_none_or(|sending| sending.is_over(turn));
+            let is_sent = socket.sending.as_ref().is_none_or(|sending| sending.has_ended(turn));
             is_sent && socket.behind.is_none() && socket.large == 0 && socket.mode != Mode::Leaving
         };
         let idle = conns.iter().copied().filter(|conn| is_idle(&self.sockets[conn.index()]));
@@ -39,12 +39,13 @@ impl Uring {
         let end_at = self.clock.now() + END_NS;
         loop {
             // The kernel reports ended receives.
-            let _ = self.ring.enter(0);
-            while let Some(entry) = self.ring.take() {
-                self.count(&entry);
-                let (conn, operation) = named(entry.user_data());
-                let is_receive = [Operation::Receive, self.armed()].contains(&operation);
-                let is_present = name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
+            let _ = self.ring.enter_kernel(0);
+            while let Some(entry) = self.ring.next_completion() {
+                self.count_sent_bytes(&entry);
+                let (conn, operation) = decode_operation_name(entry.user_data());
+                let is_receive = [Operation::Receive, self.armed_operation()].contains(&operation);
+                let is_present =
+                    encode_operation_name(conn, self.sockets[conn.index()].generation, operation) == entry.user_data();
                 if is_receive && is_present {
                     ending.remove(&conn.0);
                     if entry.result() != -Errno::CANCELED.raw_os_error() {
@@ -64,9 +65,9 @@ impl Uring {
     /// Cancels a connection's receive. Returns false if the receive was not handed over yet or has already ended.
     fn end_receive(&self, conn: ConnId) -> io::Result<bool> {
         let Socket { generation, mode, .. } = self.sockets[conn.index()];
-        let operation = if mode == Mode::Small { self.armed() } else { Operation::Receive };
+        let operation = if mode == Mode::Small { self.armed_operation() } else { Operation::Receive };
         let patience = Timespec::from(Duration::from_nanos(END_NS));
-        let request = CancelBuilder::user_data(name(conn, generation, operation));
+        let request = CancelBuilder::user_data(encode_operation_name(conn, generation, operation));
         match self.ring.submitter().register_sync_cancel(Some(patience), request) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) => Ok(false),

@@ -78,7 +78,7 @@ impl Ring {
     }
 
     /// Number of operations in the queue.
-    pub fn queued(&mut self) -> usize {
+    pub fn queued_count(&mut self) -> usize {
         self.uring.submission().len()
     }
 
@@ -94,7 +94,7 @@ impl Ring {
 
     /// Hands over this many queued operations and lets the kernel do its work, without the timer that a wait would
     /// cost.
-    pub fn enter(&mut self, queued: u32) -> io::Result<usize> {
+    pub fn enter_kernel(&mut self, queued: u32) -> io::Result<usize> {
         // SAFETY: no argument is passed, and all targets of operations outlive them, as the callers of `push`
         // guarantee.
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
@@ -103,7 +103,7 @@ impl Ring {
     /// Hands over the queue and blocks for up to `ns` until there is a completion. From Linux 6.12 on, waits for
     /// `several` completions during the first `linger_ns`. Returns the part of `linger_ns` in which it could wait for
     /// several.
-    pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
+    pub fn submit_and_wait(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
         // The kernel would linger past the end of the wait.
@@ -132,12 +132,12 @@ impl Ring {
     }
 
     /// Takes the next ready completion.
-    pub fn take(&mut self) -> Option<cqueue::Entry> {
+    pub fn next_completion(&mut self) -> Option<cqueue::Entry> {
         self.uring.completion().next()
     }
 
     /// True if the kernel has work or completions. Reads only shared memory, without a system call.
     pub fn has_work(&mut self) -> bool {
-        self.queued() > 0 || self.has_more() || self.has_completion()
+        self.queued_count() > 0 || self.has_more() || self.has_completion()
     }
 }

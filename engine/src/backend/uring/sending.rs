@@ -11,7 +11,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use super::Uring;
 use super::message::Message;
-use super::names::{Operation, name, named};
+use super::names::{Operation, decode_operation_name, encode_operation_name};
 use crate::backend::socket::send_some;
 use crate::backend::{ConnId, What};
 
@@ -37,13 +37,13 @@ impl Sending {
     }
 
     /// True if the send may take long.
-    pub(super) fn may_last(&self) -> bool {
+    pub(super) fn may_take_long(&self) -> bool {
         self.silent_in.is_none()
     }
 
     /// True if the send is silent and was handed over in an earlier turn: it was accepted, or refused with a completion
     /// that has been seen or is about to be.
-    pub(super) fn is_over(&self, turn: u32) -> bool {
+    pub(super) fn has_ended(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
 }
@@ -55,33 +55,33 @@ impl Uring {
         let socket = &mut self.sockets[conn.index()];
         let Some(fd) = &socket.fd else { return 0 };
         socket.delay.before_send(fd, length);
-        if socket.sending.as_ref().is_some_and(|sending| !sending.is_over(turn)) {
+        if socket.sending.as_ref().is_some_and(|sending| !sending.has_ended(turn)) {
             // Nothing may overtake bytes that the kernel could not take yet.
             socket.behind = Some(Box::new(bytes));
             self.behind.push(conn);
             return 0;
         }
         let before = socket.sending.as_ref().map_or(0, |sending| sending.bytes.len());
-        let Some(in_one) = bytes.in_one().filter(|_| length <= SILENT_MAX) else {
+        let Some(in_one) = bytes.contiguous_bytes().filter(|_| length <= SILENT_MAX) else {
             self.send_rest(conn, Sending { before, ..Sending::new(bytes) });
             return 0;
         };
         let entry = self.send_operation(conn, in_one, libc::MSG_DONTWAIT);
-        self.push(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::SendSilently);
-        self.taken.queued_silently(length);
+        self.push_operation(entry.flags(squeue::Flags::SKIP_SUCCESS), conn, Operation::SendSilently);
+        self.taken.add_silent_send(length);
         let sending = Sending { is_told: true, silent_in: Some(turn), before, ..Sending::new(bytes) };
         self.sockets[conn.index()].sending = Some(sending);
         length
     }
 
     fn send_rest(&mut self, conn: ConnId, sending: Sending) {
-        let entry = match sending.bytes.in_one() {
+        let entry = match sending.bytes.contiguous_bytes() {
             Some(bytes) => self.send_operation(conn, &bytes[sending.start..], 0),
-            None => self.send_slices(conn, sending.bytes.slices(sending.start)),
+            None => self.send_slices(conn, sending.bytes.slices_from(sending.start)),
         };
         self.sockets[conn.index()].sending = Some(Sending { silent_in: None, ..sending });
-        self.push(entry, conn, Operation::Send);
-        self.taken.queued();
+        self.push_operation(entry, conn, Operation::Send);
+        self.taken.add_reporting_send();
     }
 
     fn send_operation(&self, conn: ConnId, bytes: &[u8], flags: libc::c_int) -> squeue::Entry {
@@ -100,18 +100,18 @@ impl Uring {
     }
 
     /// If the completion is that of a send, counts the bytes that the kernel took or, after a silent send, refused.
-    pub(super) fn count(&mut self, entry: &cqueue::Entry) {
-        let (conn, operation) = named(entry.user_data());
+    pub(super) fn count_sent_bytes(&mut self, entry: &cqueue::Entry) {
+        let (conn, operation) = decode_operation_name(entry.user_data());
         let (n, socket) = (usize::try_from(entry.result()).unwrap_or(0), &self.sockets[conn.index()]);
         match (operation, &socket.sending) {
-            (Operation::Send, _) => self.taken.reported(n),
+            (Operation::Send, _) => self.taken.on_send_reported(n),
             (Operation::SendSilently, Some(sending))
-                if name(conn, socket.generation, operation) == entry.user_data() =>
+                if encode_operation_name(conn, socket.generation, operation) == entry.user_data() =>
             {
-                let is_it = sending.is_over(self.turn);
-                self.taken.refused(if is_it { sending.bytes.len() } else { sending.before }, n);
+                let is_it = sending.has_ended(self.turn);
+                self.taken.on_send_refused(if is_it { sending.bytes.len() } else { sending.before }, n);
             }
-            (Operation::SendSilently, _) => self.taken.refused_after_close(entry.user_data(), n),
+            (Operation::SendSilently, _) => self.taken.on_send_refused_after_close(entry.user_data(), n),
             _ => {}
         }
     }
@@ -119,10 +119,10 @@ impl Uring {
     /// Handles a silent send that was refused in whole or in part: the rest is sent next. Another send may already be
     /// on its way, because bytes were received before the refusal was seen. Then the order is lost, and the connection
     /// fails.
-    pub(super) fn refused(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+    pub(super) fn on_silent_send_refused(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let socket = &self.sockets[conn.index()];
-        if socket.sending.as_ref().is_some_and(|sending| sending.is_over(self.turn)) {
-            return self.sent(conn, outcome);
+        if socket.sending.as_ref().is_some_and(|sending| sending.has_ended(self.turn)) {
+            return self.on_sent(conn, outcome);
         }
         if let Some(fd) = &socket.fd {
             let _ = shutdown(fd, Shutdown::Both);
@@ -132,7 +132,7 @@ impl Uring {
 
     /// Handles the end of a send. The rest of an incomplete send is sent next. If the engine already counts the send as
     /// accepted, only a failure is reported.
-    pub(super) fn sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
+    pub(super) fn on_sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let mut sending = self.sockets[conn.index()].sending.take()?;
         let is_told = sending.is_told;
         let taken = if outcome == Err(Errno::AGAIN) { Ok(0) } else { outcome };
@@ -155,11 +155,11 @@ impl Uring {
     }
 
     /// Sends the bytes behind silent sends that have ended.
-    pub(super) fn follow_up(&mut self) {
+    pub(super) fn send_after_silent(&mut self) {
         for conn in std::mem::take(&mut self.behind) {
             let socket = &self.sockets[conn.index()];
             match &socket.sending {
-                Some(sending) if sending.is_over(self.turn) => self.send_behind(conn),
+                Some(sending) if sending.has_ended(self.turn) => self.send_behind(conn),
                 // The bytes behind cannot be handed over yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
                 // The end of the send will be reported; the bytes behind it follow then.
@@ -171,10 +171,10 @@ impl Uring {
     /// Sends bytes without waiting, unless other bytes are on their way to the kernel.
     pub(super) fn send_now(&mut self, conn: ConnId, bytes: &[u8]) {
         let socket = &self.sockets[conn.index()];
-        let is_free = socket.sending.as_ref().is_none_or(|sending| sending.is_over(self.turn));
+        let is_free = socket.sending.as_ref().is_none_or(|sending| sending.has_ended(self.turn));
         if let Some(fd) = socket.fd.as_ref().filter(|_| is_free) {
             // No completion is needed for these.
-            self.taken.at_once(send_some(fd, bytes).unwrap_or(0));
+            self.taken.add_accepted_bytes(send_some(fd, bytes).unwrap_or(0));
         }
     }
 
@@ -183,15 +183,16 @@ impl Uring {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;
         let sending = socket.sending.take()?;
-        let (silently, length) = (name(conn, socket.generation, Operation::SendSilently), sending.bytes.len());
-        if sending.before > 0 && !sending.is_over(self.turn) {
-            self.taken.closed(silently, sending.before, self.turn.wrapping_sub(1));
+        let (silently, length) =
+            (encode_operation_name(conn, socket.generation, Operation::SendSilently), sending.bytes.len());
+        if sending.before > 0 && !sending.has_ended(self.turn) {
+            self.taken.on_connection_closed(silently, sending.before, self.turn.wrapping_sub(1));
         }
         if let Some(turn) = sending.silent_in {
-            self.taken.closed(silently, length, turn);
+            self.taken.on_connection_closed(silently, length, turn);
             return (turn == self.turn).then_some(sending.bytes);
         }
-        self.orphans.insert(name(conn, socket.generation, Operation::Send), sending.bytes);
+        self.orphans.insert(encode_operation_name(conn, socket.generation, Operation::Send), sending.bytes);
         None
     }
 }

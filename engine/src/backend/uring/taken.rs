@@ -28,49 +28,49 @@ struct Silent {
 
 impl Taken {
     /// Records a queued silent send.
-    pub fn queued_silently(&mut self, length: usize) {
+    pub fn add_silent_send(&mut self, length: usize) {
         self.queued += length as i64;
     }
 
     /// Counts bytes taken at once.
-    pub fn at_once(&mut self, n: usize) {
+    pub fn add_accepted_bytes(&mut self, n: usize) {
         self.bytes += n as i64;
     }
 
     /// Records a queued send that will report its end.
-    pub fn queued(&mut self) {
+    pub fn add_reporting_send(&mut self) {
         self.reporting_queued += 1;
     }
 
     /// Records that all operations queued in this turn have been handed over. `has_seen_all`: no completion of earlier
     /// turns is left.
-    pub fn handed_over(&mut self, turn: u32, has_seen_all: bool) {
+    pub fn on_handed_over(&mut self, turn: u32, has_seen_all: bool) {
         self.bytes += std::mem::take(&mut self.queued);
         self.reporting += std::mem::take(&mut self.reporting_queued);
         self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
     }
 
     /// Counts an ended send, of which the kernel took `n` bytes.
-    pub fn reported(&mut self, n: usize) {
+    pub fn on_send_reported(&mut self, n: usize) {
         self.reporting -= 1;
         self.bytes += n as i64;
     }
 
     /// Corrects the count for a silent send of `length` bytes, of which the kernel took only `n`.
-    pub fn refused(&mut self, length: usize, n: usize) {
+    pub fn on_send_refused(&mut self, length: usize, n: usize) {
         self.bytes -= length as i64 - n as i64;
     }
 
     /// Records that a connection was closed after a silent send queued in this turn.
-    pub fn closed(&mut self, name: u64, length: usize, turn: u32) {
+    pub fn on_connection_closed(&mut self, name: u64, length: usize, turn: u32) {
         self.closed.push(Silent { name, length, turn });
     }
 
-    /// [`Self::refused`] for a closed connection.
-    pub fn refused_after_close(&mut self, name: u64, n: usize) {
+    /// [`Self::on_send_refused`] for a closed connection.
+    pub fn on_send_refused_after_close(&mut self, name: u64, n: usize) {
         if let Some(index) = self.closed.iter().position(|silent| silent.name == name) {
             let Silent { length, .. } = self.closed.remove(index);
-            self.refused(length, n);
+            self.on_send_refused(length, n);
         }
     }
 
@@ -80,7 +80,7 @@ impl Taken {
     }
 
     /// Returns the bytes taken since the last call.
-    pub fn take(&mut self) -> u64 {
+    pub fn take_count(&mut self) -> u64 {
         let bytes = self.bytes.max(0);
         self.bytes -= bytes;
         bytes as u64
@@ -92,35 +92,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_sends_count_when_they_are_handed_over_less_what_is_refused() {
+    fn silent_sends_count_on_hand_over_minus_refusals() {
         let mut taken = Taken::default();
-        taken.queued_silently(100);
-        assert_eq!(taken.take(), 0, "it is not handed over yet");
-        taken.handed_over(0, true);
-        taken.refused(100, 30);
-        assert_eq!(taken.take(), 30);
+        taken.add_silent_send(100);
+        assert_eq!(taken.take_count(), 0, "it is not handed over yet");
+        taken.on_handed_over(0, true);
+        taken.on_send_refused(100, 30);
+        assert_eq!(taken.take_count(), 30);
         // The next sends make up for a late correction.
-        taken.refused(10, 0);
-        assert_eq!(taken.take(), 0);
-        taken.queued();
-        taken.handed_over(1, true);
+        taken.on_send_refused(10, 0);
+        assert_eq!(taken.take_count(), 0);
+        taken.add_reporting_send();
+        taken.on_handed_over(1, true);
         assert!(!taken.is_settled());
-        taken.reported(15);
-        assert_eq!((taken.take(), taken.is_settled()), (5, true));
+        taken.on_send_reported(15);
+        assert_eq!((taken.take_count(), taken.is_settled()), (5, true));
     }
 
     #[test]
-    fn a_send_may_fail_after_its_connection_is_closed() {
+    fn sends_may_fail_after_close() {
         for (has_seen_all, expected) in [(false, 100), (true, 200)] {
             let mut taken = Taken::default();
-            taken.queued_silently(100);
-            taken.closed(7, 100, 0);
-            taken.handed_over(0, true);
-            taken.queued_silently(100);
-            taken.handed_over(1, has_seen_all);
-            taken.refused_after_close(7, 0);
-            taken.refused_after_close(7, 0);
-            assert_eq!(taken.take(), expected);
+            taken.add_silent_send(100);
+            taken.on_connection_closed(7, 100, 0);
+            taken.on_handed_over(0, true);
+            taken.add_silent_send(100);
+            taken.on_handed_over(1, has_seen_all);
+            taken.on_send_refused_after_close(7, 0);
+            taken.on_send_refused_after_close(7, 0);
+            assert_eq!(taken.take_count(), expected);
         }
     }
 }

@@ -16,7 +16,7 @@ fn work(uring: &mut Uring) -> usize {
     let until = uring.now() + 5_000_000;
     uring.wait(until);
     let mut sent = 0;
-    while let Some(completion) = uring.next() {
+    while let Some(completion) = uring.next_completion() {
         if let What::Sent(outcome) = completion.what {
             sent += outcome.expect("the peer is there");
         }
@@ -25,7 +25,7 @@ fn work(uring: &mut Uring) -> usize {
 }
 
 #[test]
-fn a_wait_for_several_ends_when_they_are_there_or_after_its_moment() {
+fn lingering_waits_end_by_count_or_time() {
     // Skipped where there is no io_uring.
     let Ok(mut uring) = Uring::new(2, Clock::start(), Dialer::default()) else { return };
     if !uring.ring.can_linger() {
@@ -42,9 +42,9 @@ fn a_wait_for_several_ends_when_they_are_there_or_after_its_moment() {
     let mut wait = |lasts_ns: u64, linger_ns: u64, peers: &mut [TcpStream]| {
         peers.iter_mut().for_each(|peer| peer.write_all(b"answer").unwrap());
         let began = uring.now();
-        assert_eq!(uring.wait_for(2, linger_ns, began + lasts_ns) > 0, linger_ns > 0);
+        assert_eq!(uring.wait_for_several(2, linger_ns, began + lasts_ns) > 0, linger_ns > 0);
         let waited_ns = uring.now().since(began);
-        assert_eq!(std::iter::from_fn(|| uring.next()).count(), peers.len());
+        assert_eq!(std::iter::from_fn(|| uring.next_completion()).count(), peers.len());
         waited_ns
     };
     const MS: u64 = 1_000_000;
@@ -57,7 +57,7 @@ fn a_wait_for_several_ends_when_they_are_there_or_after_its_moment() {
 }
 
 #[test]
-fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
+fn queued_bytes_stay_unchanged_until_sent() {
     for burst in [1, 2, 3] {
         // Skipped where there is no io_uring.
         let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
@@ -85,12 +85,12 @@ fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
         for (index, word) in received.chunks_exact(4).enumerate() {
             assert_eq!(u32::from_le_bytes(word.try_into().unwrap()) as usize, index * 4 / BYTES, "word {index}");
         }
-        assert_eq!(uring.taken(), received.len() as u64);
+        assert_eq!(uring.take_sent_count(), received.len() as u64);
     }
 }
 
 #[test]
-fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_out() {
+fn wide_connections_narrow_without_large_buffers() {
     const CONNECTIONS: u32 = 40;
     let Ok(mut uring) = Uring::new(CONNECTIONS, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -109,13 +109,13 @@ fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_ou
         while received.iter().any(|received| received.len() < text.len()) {
             let until = uring.now() + 1_000_000_000;
             assert!(uring.wait(until), "nothing is lost");
-            while let Some(Completion { conn, what, .. }) = uring.next() {
+            while let Some(Completion { conn, what, .. }) = uring.next_completion() {
                 assert!(matches!(what, What::Received(Ok(1..))), "{what:?}");
-                let piece = uring.received();
+                let piece = uring.received_bytes();
                 longest = longest.max(piece.len());
                 received[conn.index()].extend_from_slice(piece);
                 if widens {
-                    uring.widen(conn);
+                    uring.receive_in_large_pieces(conn);
                 }
             }
         }
@@ -127,7 +127,7 @@ fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_ou
     exchange(&mut uring, &numbers, true);
     assert!(exchange(&mut uring, &numbers, true) > buffers::SMALL_BYTES);
     // More simultaneous responses than large buffers; the kernel passes on a few at a time.
-    (0..CONNECTIONS).for_each(|number| uring.widen(ConnId(number)));
+    (0..CONNECTIONS).for_each(|number| uring.receive_in_large_pieces(ConnId(number)));
     for _ in 0..10 {
         exchange(&mut uring, b"small", false);
     }
@@ -135,7 +135,7 @@ fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_ou
 }
 
 #[test]
-fn what_waits_to_be_sent_goes_with_its_connection() {
+fn queued_bytes_are_dropped_with_their_connection() {
     let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     for length in [BYTES, 64 * BYTES] {
@@ -148,7 +148,7 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         }
         uring.close(ConnId(0));
         assert_eq!(work(&mut uring), 0);
-        assert_eq!(uring.taken(), rest(&mut peer).len() as u64, "what it took of those counts");
+        assert_eq!(uring.take_sent_count(), rest(&mut peer).len() as u64, "what it took of those counts");
 
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
@@ -159,12 +159,12 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.close(ConnId(0));
         work(&mut uring);
         assert!(uring.orphans.is_empty() && uring.closing.is_empty(), "nothing is kept longer than needed");
-        assert_eq!(uring.taken(), 7 + rest(&mut peer).len() as u64);
+        assert_eq!(uring.take_sent_count(), 7 + rest(&mut peer).len() as u64);
     }
 }
 
 #[test]
-fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
+fn sends_before_a_close_leave_first() {
     let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     for _ in 0..2 {
@@ -178,18 +178,18 @@ fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
             peer.write_all(b"answer").unwrap();
             work(&mut uring);
         }
-        assert_eq!(uring.taken(), 6);
+        assert_eq!(uring.take_sent_count(), 6);
         // The response makes room for the next request. The next event is that the peer has closed.
         uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
         uring.close(ConnId(0));
         work(&mut uring);
-        assert_eq!((uring.taken(), rest(&mut peer)), (3, b"ask".to_vec()));
+        assert_eq!((uring.take_sent_count(), rest(&mut peer)), (3, b"ask".to_vec()));
         assert!(uring.closing.is_empty());
     }
 }
 
 #[test]
-fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
+fn closed_connections_send_nothing() {
     let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     uring.connect(ConnId(0), listener.local_addr().unwrap());
@@ -204,11 +204,11 @@ fn a_closed_connection_sends_nothing_more_whoever_ended_it() {
     assert_eq!(work(&mut uring), 0);
     assert!(uring.orphans.is_empty(), "the kernel has let go of it");
     assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'x'])), 0, "the connection is gone");
-    assert!(uring.ring.queued() == 0);
+    assert!(uring.ring.queued_count() == 0);
 }
 
 #[test]
-fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
+fn refusals_after_the_next_send_end_connections() {
     for length in [BYTES, 64 * BYTES] {
         let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -226,7 +226,7 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
         uring.wait(until);
         let (mut is_next_sent, mut failed) = (false, None);
         for _ in 0..20 {
-            while let Some(completion) = uring.next() {
+            while let Some(completion) = uring.next_completion() {
                 match completion.what {
                     What::Received(Ok(1)) if !is_next_sent => {
                         uring.send(ConnId(0), Transmit::Owned(vec![b'b'; length]));
@@ -244,13 +244,13 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
         work(&mut uring);
         assert!(uring.orphans.is_empty() && uring.closing.is_empty());
         let received = rest(&mut peer);
-        assert_eq!(uring.taken(), received.len() as u64);
+        assert_eq!(uring.take_sent_count(), received.len() as u64);
         assert!(received.len() < BYTES && received.iter().all(|byte| *byte == b'a'), "nothing overtakes anything");
     }
 }
 
 #[test]
-fn bytes_that_the_kernel_took_of_an_unfinished_send_count() {
+fn bytes_of_unfinished_sends_count() {
     for (is_handed_over, is_closed) in [(true, true), (true, false), (false, true), (false, false)] {
         for length in [BYTES, 1024 * BYTES] {
             let Ok(mut uring) = Uring::new(1, Clock::start(), Dialer::default()) else { return };
@@ -266,7 +266,7 @@ fn bytes_that_the_kernel_took_of_an_unfinished_send_count() {
                 uring.close(ConnId(0));
             }
             uring.stop();
-            let taken = uring.taken();
+            let taken = uring.take_sent_count();
             drop(uring);
             assert_eq!(rest(&mut peer).len() as u64, taken, "{is_handed_over} {is_closed} {length}");
             assert_eq!(taken > 0, is_handed_over);

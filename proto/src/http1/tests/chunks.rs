@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_last_chunk_keeps_the_connection() {
+fn last_chunks_keep_the_connection() {
     check_chunks("2\r\nhi\r\n0\r\n\r\n");
     check_chunks("1\r\nh\r\n1\r\ni\r\n0\r\n\r\n");
     check_chunks("0000000000000000000002\r\nhi\r\n000\r\n\r\n");
@@ -18,7 +18,7 @@ fn the_last_chunk_keeps_the_connection() {
 }
 
 #[test]
-fn a_bad_chunk_size_is_refused() {
+fn bad_chunk_sizes_are_refused() {
     for size in [
         "",
         " 2",
@@ -41,7 +41,7 @@ fn a_bad_chunk_size_is_refused() {
 }
 
 #[test]
-fn the_largest_chunk_is_read_to_the_end() {
+fn largest_chunks_are_read_completely() {
     let closed = "0 failed: closed by the server inside a response body";
     check(
         "GET",
@@ -63,7 +63,7 @@ fn data_beyond_its_chunks_size_is_refused() {
 }
 
 #[test]
-fn trailers_are_told_as_they_came() {
+fn trailers_are_reported_as_received() {
     for trailers in
         ["A: b\r\n", "Expires: never\r\nX-Empty:\r\n", "A: b\nC:\td \n", "A: b\r\n folded\r\n\t \r\nC: d\r\n"]
     {

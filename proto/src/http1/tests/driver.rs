@@ -25,7 +25,7 @@ fn started_requests_reduce_capacity() {
 }
 
 #[test]
-fn a_request_is_shared_and_not_copied() {
+fn requests_are_sent_without_copying() {
     let request = request("GET");
     let mut client = Http1::new(1);
     client.start(&request, false).unwrap();
@@ -36,7 +36,7 @@ fn a_request_is_shared_and_not_copied() {
 }
 
 #[test]
-fn last_requests_say_so_and_are_sent_once() {
+fn last_requests_announce_the_close() {
     let said = request("GET");
     let mut sent = Vec::new();
     for _ in 0..2 {
@@ -71,7 +71,7 @@ fn no_request_follows_an_announced_close() {
 }
 
 #[test]
-fn an_early_answer_completes_and_ends_the_connection() {
+fn early_responses_complete_and_end_connections() {
     let upload = Request::new(RequestParts {
         method: "POST".into(),
         target: "/".into(),
@@ -122,7 +122,7 @@ fn batched_responses_are_not_early() {
     outline(text.as_bytes(), &mut found).unwrap();
     let (mut client, mut events) = (Http1::new(2), Vec::new());
     for outline in found {
-        client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
+        client.start(&Request::from(Wire::from_outline(&bytes, outline)), false).unwrap();
     }
     // The kernel may report only at the end that it took everything.
     let length = client.poll_transmit(NOW).unwrap().bytes().len();
@@ -214,7 +214,7 @@ fn head_and_trailer_fields_can_be_read() {
 }
 
 #[test]
-fn the_head_is_gone_with_the_next_input() {
+fn heads_are_released_with_the_next_input() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
     let next_inputs: [fn(&mut Http1); 3] =
         [|client| client.handle_skipped(1), Client::handle_eof, |client| assert_eq!(client.handle_bytes(b"a", NOW), 1)];
@@ -230,7 +230,7 @@ fn the_head_is_gone_with_the_next_input() {
 }
 
 #[test]
-fn the_exact_rest_of_bodies_is_skippable() {
+fn skippable_bytes_match_the_body_rest() {
     let mut client = connected("GET GET");
     let mut events = Vec::new();
     assert_eq!(client.may_skip(), 0);
@@ -286,7 +286,7 @@ fn http1_has_no_timer() {
 }
 
 #[test]
-fn an_idle_connection_is_small() {
+fn idle_connections_use_little_memory() {
     assert!(size_of::<Http1>() + size_of::<InFlight>() <= 320, "{} bytes", size_of::<Http1>());
 }
 
@@ -301,7 +301,7 @@ fn requests_are_batched_up_to_reported_progress() {
         outline(text.as_bytes(), &mut found).unwrap();
         let mut client = Http1::new(3);
         for outline in found {
-            client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
+            client.start(&Request::from(Wire::from_outline(&bytes, outline)), false).unwrap();
         }
         let lengths: Vec<usize> =
             std::iter::from_fn(|| client.poll_transmit(NOW)).map(|transmit| transmit.bytes().len()).collect();
@@ -315,7 +315,7 @@ fn equal_requests_are_sent_as_one_slice() {
     let bytes = get.repeat(2_000).as_bytes().into();
     let mut found = Vec::new();
     outline(get.as_bytes(), &mut found).unwrap();
-    let request = Request::from(Wire::among(&bytes, found.remove(0)));
+    let request = Request::from(Wire::from_outline(&bytes, found.remove(0)));
     let mut client = Http1::new(usize::MAX);
     let mut started = 0;
     while client.leaves_together(&request) {

@@ -26,7 +26,7 @@ fn chunked_is_recognized_as_last_coding() {
 }
 
 #[test]
-fn a_body_without_length_ends_with_the_stream() {
+fn bodies_without_length_end_with_the_stream() {
     for head in [
         "HTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\n",
@@ -41,7 +41,7 @@ fn a_body_without_length_ends_with_the_stream() {
 }
 
 #[test]
-fn a_coding_that_is_none_changes_nothing() {
+fn identity_coding_changes_nothing() {
     for (fields, body) in [
         ("Transfer-Encoding: identity\r\nContent-Length: 2", "hi"),
         ("Content-Length: 2\r\nTransfer-Encoding: Identity", "hi"),
@@ -109,7 +109,7 @@ fn responses_are_framed_by_their_requests_method() {
 }
 
 #[test]
-fn interim_responses_are_told_and_skipped() {
+fn interim_responses_are_reported_and_skipped() {
     check(
         "GET",
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
@@ -119,7 +119,7 @@ fn interim_responses_are_told_and_skipped() {
 }
 
 #[test]
-fn a_switch_of_protocols_is_an_error() {
+fn protocol_switches_are_errors() {
     check_fails("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\nPRI", Error::Switched);
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn heads_may_be_untidy() {
+fn untidy_heads_are_accepted() {
     for head in [
         "HTTP/1.1 200 OK\nContent-Length: 2\n\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\n\r\n",
@@ -20,7 +20,7 @@ fn heads_may_be_untidy() {
 }
 
 #[test]
-fn bad_beginnings_are_refused_at_once() {
+fn bad_first_bytes_are_refused_at_once() {
     for input in
         ["X", "h", "HTTP1", "HTTPS", "\r\n\r\n ", "<html>", "SSH-2.0-OpenSSH\r\n", "\0", "\x15TTP/1.1 200 OK\r\n"]
     {
@@ -30,7 +30,7 @@ fn bad_beginnings_are_refused_at_once() {
 }
 
 #[test]
-fn who_speaks_tls_is_recognised_at_thesecond_byte() {
+fn tls_is_recognised_at_the_second_byte() {
     check_fails("\x15\x03\x01", Error::SpeaksTls);
     check_fails("\x16\x03<eof>", Error::SpeaksTls);
     check_fails("\x15\x02", Error::NotHttp);
@@ -154,7 +154,7 @@ fn contradictory_lengths_are_refused() {
 }
 
 #[test]
-fn an_error_fails_those_behind_too() {
+fn errors_fail_later_requests_too() {
     check(
         "GET GET GET",
         "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 garbage\r\nHTTP/1.1 204 No Content\r\n\r\n<eof>",
@@ -169,7 +169,7 @@ fn an_error_fails_those_behind_too() {
 }
 
 #[test]
-fn a_head_may_have_any_number_of_fields() {
+fn heads_may_have_many_fields() {
     let fields = "a:\r\n".repeat(20_000);
     let input = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: 2\r\n\r\nhi");
     assert!(input.len() < HEAD_MAX);
@@ -198,7 +198,7 @@ fn leading_empty_lines_are_not_carried_over() {
 }
 
 #[test]
-fn an_endless_head_is_refused_whatever_it_repeats() {
+fn endless_heads_are_refused() {
     for (start, endless) in [
         ("HTTP/1.1 200 ", "x"),
         ("HTTP/1.1 200 OK\r\nName: ", "x"),
@@ -212,7 +212,7 @@ fn an_endless_head_is_refused_whatever_it_repeats() {
 }
 
 #[test]
-fn heads_that_never_end_share_one_memory() {
+fn endless_heads_share_one_budget() {
     let heads = HeadBuffer::new(100_000);
     let begun = |fields: usize| {
         let mut client = Http1::sharing(1, &heads);

@@ -28,7 +28,7 @@ fn announced_closes_return_later_requests() {
 }
 
 #[test]
-fn the_version_decides_where_the_fields_do_not() {
+fn versions_decide_keep_alive_by_default() {
     for (start, lives) in [
         ("HTTP/1.1 200 OK\r\n", true),
         ("HTTP/1.2 200 OK\r\n", true),
@@ -49,7 +49,7 @@ fn the_version_decides_where_the_fields_do_not() {
 }
 
 #[test]
-fn what_comes_after_the_drain_is_ignored() {
+fn bytes_after_the_drain_are_ignored() {
     check(
         "GET",
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n\r\n<eof>",
@@ -234,7 +234,7 @@ fn only_idle_408_responses_can_be_declined() {
 }
 
 #[test]
-fn truncated_responses_tell_what_is_missing() {
+fn truncated_responses_name_the_missing_part() {
     for (input, missing) in [
         ("", None),
         ("\r\n", None),
@@ -255,8 +255,8 @@ fn truncated_responses_tell_what_is_missing() {
                     left = &left[used..];
                 }
             }
-            assert_eq!(client.missing(StreamId(0)), missing, "{input:?} in pieces of {size}");
-            assert_eq!(client.missing(StreamId(1)), None, "{input:?}");
+            assert_eq!(client.missing_part(StreamId(0)), missing, "{input:?} in pieces of {size}");
+            assert_eq!(client.missing_part(StreamId(1)), None, "{input:?}");
         }
     }
 }

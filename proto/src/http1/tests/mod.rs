@@ -11,7 +11,7 @@ mod tunnel;
 use proptest::prelude::*;
 
 use super::*;
-use crate::told::{join, told};
+use crate::told::{event_text, join_event_bytes};
 use crate::{Request, RequestParts};
 
 /// HTTP/1 does not use the time.
@@ -90,15 +90,15 @@ fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bo
             Event::Interim { stream, status } => format!("{} interim {status}", stream.0),
             Event::Head { stream, status } => format!("{} head {status}", stream.0),
             Event::Data { stream, range } => {
-                join(events, format!("{} data ", stream.0), &input[range]);
+                join_event_bytes(events, format!("{} data ", stream.0), &input[range]);
                 continue;
             }
             Event::Trailer { stream } => {
-                join(events, format!("{} trailer ", stream.0), &text(client, input));
+                join_event_bytes(events, format!("{} trailer ", stream.0), &text(client, input));
                 continue;
             }
             Event::Lives { .. } | Event::Message { .. } => unreachable!("HTTP/1 is never switched to another protocol"),
-            event => told(&event),
+            event => event_text(&event),
         };
         events.push(line);
     }

@@ -33,7 +33,7 @@ fn check_malformed(bytes: impl AsRef<[u8]>, malformed: &str) {
 }
 
 #[test]
-fn one_request_is_found() {
+fn single_requests_are_found() {
     check_plain(GET);
     check_plain("GET /?a=b HTTP/1.1\r\nHost: h\r\nAccept: */*\r\nX-Empty:\r\nX-Tab:\ta\tb \r\n\r\n");
     check(POST, &[(POST, 16, ResponseKind::Usual)]);
@@ -41,14 +41,14 @@ fn one_request_is_found() {
 }
 
 #[test]
-fn sixteen_requests_are_found_one_behind_the_other() {
+fn sixteen_consecutive_requests_are_found() {
     let batch = [GET, POST, CHUNKS, GET].concat().repeat(4);
     let four = [(GET, 0), (POST, 16), (CHUNKS, 25), (GET, 0)].map(|(text, length)| (text, length, ResponseKind::Usual));
     check(batch, &four.repeat(4));
 }
 
 #[test]
-fn the_method_says_what_answers() {
+fn methods_determine_the_response_kind() {
     let head = "HEAD / HTTP/1.1\r\n\r\n";
     check(head, &[(head, 0, ResponseKind::Bodiless)]);
     for target in ["example.com:443", "/", "/a?b", "?a"] {
@@ -58,14 +58,14 @@ fn the_method_says_what_answers() {
 }
 
 #[test]
-fn methods_are_those_of_wrk() {
+fn only_wrks_methods_are_accepted() {
     let methods = "DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK \
         BIND REBIND UNBIND ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE \
         MKCALENDAR LINK UNLINK";
     for method in methods.split_whitespace() {
         let text =
             format!("{method} h:1 HTTP/1.1\r\n\r\n").replace("h:1", if method == "CONNECT" { "h:1" } else { "*" });
-        check(&text, &[(&text, 0, ResponseKind::to(method))]);
+        check(&text, &[(&text, 0, ResponseKind::of_method(method))]);
         check_malformed(text.to_lowercase(), "invalid HTTP method at 1:1");
         check_malformed(
             format!("{method}X / HTTP/1.1\r\n\r\n"),
@@ -103,7 +103,7 @@ fn targets_come_in_four_forms() {
 }
 
 #[test]
-fn a_blank_in_the_target_ends_it() {
+fn blanks_end_targets() {
     check_malformed("GET /a b HTTP/1.1\r\n\r\n", "invalid constant string at 1:8");
 }
 
@@ -139,12 +139,12 @@ fn methods_and_targets_are_lenient_like_wrk() {
 }
 
 #[test]
-fn blanks_between_the_words_may_be_many() {
+fn several_blanks_may_separate_words() {
     check_plain("GET   /   HTTP/1.1\r\n\r\n");
 }
 
 #[test]
-fn a_request_names_its_version() {
+fn requests_require_a_version() {
     check_malformed("GET /\r\n\r\n", "invalid HTTP version at 1:6");
     check_malformed("GET / http/1.1\r\n\r\n", "invalid constant string at 1:7");
     check_malformed("GET / HTTQ/1.1\r\n\r\n", "invalid constant string at 1:10");
@@ -178,13 +178,13 @@ fn lines_end_with_crlf_or_lf() {
 }
 
 #[test]
-fn line_ends_belong_to_the_request_after_them() {
+fn line_ends_belong_to_the_next_request() {
     let (first, second) = (format!("\r\n{GET}"), format!("\r\n\n{POST}"));
     check(format!("{first}{second}\r\n\r\n"), &[(&first, 0, ResponseKind::Usual), (&second, 16, ResponseKind::Usual)]);
 }
 
 #[test]
-fn fields_are_names_and_values() {
+fn fields_need_names_and_values() {
     for (field, column) in
         [("Ho st: h", 3), (": h", 1), ("H\u{f6}st: h", 2), ("Host", 5), (" folded: a", 1), ("A: \0", 4)]
     {
@@ -198,7 +198,7 @@ fn fields_are_names_and_values() {
 }
 
 #[test]
-fn lengths_are_plain_numbers_and_come_once() {
+fn lengths_are_plain_and_unique() {
     let reason = "invalid character in content-length header at";
     for (length, column) in [("-5", 17), ("+5", 17), ("", 17), ("5 5", 18), ("5x", 18), ("0x5", 18)] {
         let text = format!("POST / HTTP/1.1\r\ncontent-length: {length}\r\n\r\nhello");
@@ -234,7 +234,7 @@ fn only_exact_chunked_changes_framing() {
 }
 
 #[test]
-fn chunks_are_framed_as_they_should() {
+fn badly_framed_chunks_are_malformed() {
     let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     check_malformed(format!("{head}x\r\n"), "invalid character in chunk size header at 4:1");
     check_malformed(format!("{head}11111111111111111\r\n"), "invalid character in chunk size header at 4:17");
@@ -245,7 +245,7 @@ fn chunks_are_framed_as_they_should() {
 }
 
 #[test]
-fn nothing_follows_a_request_that_ends_the_connection() {
+fn closing_requests_must_be_last() {
     let closing = "GET / HTTP/1.1\r\nConnection: a, CLOSE\r\n\r\n";
     check_plain(closing);
     let reason = "data received after completed connection: close message at";
@@ -257,7 +257,7 @@ fn nothing_follows_a_request_that_ends_the_connection() {
 }
 
 #[test]
-fn what_was_found_before_stays() {
+fn earlier_requests_stay_found_after_faults() {
     let mut found = Vec::new();
     outline(GET.as_bytes(), &mut found).unwrap();
     assert_eq!(outline(format!("{GET}?").as_bytes(), &mut found).unwrap_err().line, 4);

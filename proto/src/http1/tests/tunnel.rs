@@ -24,7 +24,7 @@ fn answered(pieces: &[&[u8]]) -> Answered {
 }
 
 #[test]
-fn split_proxy_responses_mean_the_same() {
+fn proxy_responses_do_not_depend_on_splits() {
     let table: [(&[u8], Answered); 16] = [
         (b"HTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 19)))),
         (b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n", Ok(Some((200, 55)))),
@@ -56,7 +56,7 @@ fn split_proxy_responses_mean_the_same() {
 }
 
 #[test]
-fn an_endless_head_is_cut_off() {
+fn endless_proxy_heads_are_refused() {
     let endless = [&b"HTTP/1.1 200 OK\r\n"[..], &b"A: b\r\n".repeat(20_000)].concat();
     let expected = Err(Error::HeadTooLong);
     assert_eq!(answered(&[&endless]), expected);

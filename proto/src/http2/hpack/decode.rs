@@ -43,12 +43,12 @@ impl Decoder {
     }
 
     /// Removes the limit on the length of blocks, for our own blocks.
-    pub(in crate::http2) fn unlimited(self) -> Self {
+    pub(in crate::http2) fn without_limit(self) -> Self {
         Self { decoded_max: usize::MAX, ..self }
     }
 
     /// Records that the peer has seen the SETTINGS with this table size.
-    pub(in crate::http2) fn acknowledged(&mut self, size: u32) {
+    pub(in crate::http2) fn on_settings_acknowledged(&mut self, size: u32) {
         self.size_limit = size;
         self.update_due |= self.table.size_max() > size as usize;
     }
@@ -64,9 +64,9 @@ impl Decoder {
     }
 
     /// Repeats the insertions of a previously decoded block.
-    pub(in crate::http2) fn repeat(&mut self, inserted: &[Rc<Entry>]) {
+    pub(in crate::http2) fn repeat_insertions(&mut self, inserted: &[Rc<Entry>]) {
         for entry in inserted {
-            self.table.insert_again(entry);
+            self.table.reinsert(entry);
         }
     }
 
@@ -86,7 +86,7 @@ impl Decoder {
         while let Some(&first) = reader.rest.first() {
             text.clear();
             if first & 0xe0 == 0x20 {
-                self.resize(reader.integer(5)?, fields == 0)?;
+                self.resize_table(reader.integer(5)?, fields == 0)?;
                 *depends = true;
                 continue;
             }
@@ -95,11 +95,11 @@ impl Decoder {
             }
             let is_inserted = first & 0xc0 == 0x40;
             let (name, value) = if first & 0x80 != 0 {
-                self.at(reader.integer(7)?)?
+                self.entry_at(reader.integer(7)?)?
             } else {
                 let name = match reader.integer(if is_inserted { 6 } else { 4 })? {
                     0 => reader.string(text)?,
-                    index => self.at(index)?.0,
+                    index => self.entry_at(index)?.0,
                 };
                 (name, reader.string(text)?)
             };
@@ -121,7 +121,7 @@ impl Decoder {
     }
 
     /// The entry with an index into both tables.
-    fn at(&self, index: usize) -> Result<(FieldText<'static>, FieldText<'static>), Breach> {
+    fn entry_at(&self, index: usize) -> Result<(FieldText<'static>, FieldText<'static>), Breach> {
         if let Some((name, value)) = statics::get(index) {
             return Ok((FieldText::Plain(name), FieldText::Plain(value)));
         }
@@ -131,7 +131,7 @@ impl Decoder {
     }
 
     /// Handles a table size update by the peer.
-    fn resize(&mut self, size: usize, is_first: bool) -> Result<(), Breach> {
+    fn resize_table(&mut self, size: usize, is_first: bool) -> Result<(), Breach> {
         if !is_first || size > self.size_limit as usize {
             return Err(Breach::TableSize);
         }

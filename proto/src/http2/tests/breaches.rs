@@ -40,7 +40,7 @@ fn check_stream(input: impl AsRef<[u8]>, events: &[&str], breach: Breach) {
 }
 
 #[test]
-fn the_first_frame_is_settings() {
+fn first_frames_must_be_settings() {
     let scene = Scene { is_greeted: false, ..Scene::new("GET") };
     let failed = |breach: Breach| {
         [
@@ -107,14 +107,14 @@ fn frames_on_idle_streams_are_errors() {
 }
 
 #[test]
-fn nothing_is_pushed() {
+fn pushes_are_errors() {
     check_connection(frame(1, "END_HEADERS", "PUSH_PROMISE", b"\0\0\0\x02\x82"), Breach::Push);
     check_connection(settings(&[(2, 1)]), Breach::Push);
     check("GET", settings(&[(2, 0)]), &["> SETTINGS ACK"]);
 }
 
 #[test]
-fn a_header_block_is_not_interrupted() {
+fn interrupted_header_blocks_are_errors() {
     let begin = frame(1, "", "HEADERS", &block(OK));
     for next in [
         data(1, "", b""),
@@ -131,7 +131,7 @@ fn a_header_block_is_not_interrupted() {
 }
 
 #[test]
-fn a_continuation_continues_something() {
+fn stray_continuations_are_errors() {
     check_connection(frame(1, "END_HEADERS", "CONTINUATION", b""), Breach::Stray);
     let ended = headers(1, "", OK);
     check_connection_after(
@@ -143,7 +143,7 @@ fn a_continuation_continues_something() {
 }
 
 #[test]
-fn padding_leaves_room_for_itself() {
+fn excessive_padding_is_an_error() {
     let head = headers(1, "", OK);
     let events = ["1 head HTTP/2 200||"];
     for (payload, breach) in
@@ -161,7 +161,7 @@ fn padding_leaves_room_for_itself() {
 }
 
 #[test]
-fn a_frame_has_the_length_of_its_kind() {
+fn wrong_frame_lengths_are_errors() {
     for (kind, flags, stream, lengths) in [
         ("SETTINGS", "", 0, &[1, 5, 7][..]),
         ("SETTINGS", "ACK", 0, &[1, 6]),
@@ -180,7 +180,7 @@ fn a_frame_has_the_length_of_its_kind() {
 }
 
 #[test]
-fn a_frame_is_no_longer_than_allowed() {
+fn oversized_frames_are_rejected() {
     for kind in ["DATA", "HEADERS", "unknown", "SETTINGS", "PING"] {
         let stream = u32::from(kind == "DATA" || kind == "HEADERS");
         check_connection(&frame(stream, "", kind, &[0; 16_385])[..9], Breach::FrameTooLong);
@@ -191,7 +191,7 @@ fn a_frame_is_no_longer_than_allowed() {
 }
 
 #[test]
-fn a_header_block_can_be_decoded() {
+fn undecodable_header_blocks_are_errors() {
     for (block, breach) in [
         (&b"\x80"[..], Breach::Index),
         (b"\x88\xbe", Breach::Index),
@@ -240,7 +240,7 @@ fn acknowledged_table_sizes_are_binding() {
 }
 
 #[test]
-fn settings_are_in_their_ranges() {
+fn settings_out_of_range_are_errors() {
     check_connection(settings(&[(4, 0x8000_0000)]), Breach::InitialWindow);
     check("GET", settings(&[(4, 0x7fff_ffff)]), &["> SETTINGS ACK"]);
     for size in [0, 16_383, 16_777_216, u32::MAX] {
@@ -250,7 +250,7 @@ fn settings_are_in_their_ranges() {
 }
 
 #[test]
-fn windows_do_not_overflow() {
+fn window_overflows_are_errors() {
     check_connection(window(0, 0), Breach::ZeroIncrement);
     check_connection(window(0, 0x7fff_ffff), Breach::WindowOverflow);
     check("GET", window(0, 0x7fff_ffff - 65_535), &[]);
@@ -261,7 +261,7 @@ fn windows_do_not_overflow() {
 }
 
 #[test]
-fn data_stays_within_the_windows() {
+fn data_beyond_windows_is_an_error() {
     let head = headers(1, "", OK);
     let mut scene = Scene::new("GET");
     scene.options.window = 10;
@@ -281,7 +281,7 @@ fn data_stays_within_the_windows() {
 }
 
 #[test]
-fn goaway_does_not_take_back_what_it_said() {
+fn goaway_must_not_raise_its_stream() {
     let before = goaway(1, Code::NO_ERROR);
     check(
         "GET",
@@ -295,7 +295,7 @@ fn goaway_does_not_take_back_what_it_said() {
 }
 
 #[test]
-fn nothing_follows_the_end_of_a_stream() {
+fn frames_after_stream_ends_are_errors() {
     let ends = headers(1, "END_STREAM", OK);
     let events = ["1 head HTTP/2 200||", "1 complete"];
     for input in [data(1, "", b"x"), headers(1, "", OK), headers(1, "END_STREAM", &[])] {
@@ -312,7 +312,7 @@ fn nothing_follows_the_end_of_a_stream() {
 }
 
 #[test]
-fn a_head_is_well_formed() {
+fn malformed_heads_are_errors() {
     for (fields, breach) in [
         (&[("a", "b")][..], Breach::Status),
         (&[], Breach::Status),
@@ -362,7 +362,7 @@ fn a_head_is_well_formed() {
 }
 
 #[test]
-fn trailers_are_well_formed() {
+fn malformed_trailers_are_errors() {
     let head = headers(1, "", OK);
     let events = ["1 head HTTP/2 200||"];
     for (flags, fields, breach) in [
@@ -376,7 +376,7 @@ fn trailers_are_well_formed() {
 }
 
 #[test]
-fn a_body_is_as_long_as_it_says() {
+fn wrong_body_lengths_are_errors() {
     let head = |length| headers(1, "", &[(":status", "200"), ("content-length", length)]);
     let event = |length| format!("1 head HTTP/2 200|content-length: {length}||");
     for (length, body, data_event) in [
@@ -415,7 +415,7 @@ fn a_body_is_as_long_as_it_says() {
 }
 
 #[test]
-fn a_body_has_a_head() {
+fn data_before_heads_is_an_error() {
     check_stream(data(1, "", b"x"), &[], Breach::DataFirst);
     check_stream(data(1, "END_STREAM", b""), &[], Breach::DataFirst);
     check_stream(

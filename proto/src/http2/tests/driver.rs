@@ -21,12 +21,12 @@ fn capacity_is_the_smaller_limit_less_in_flight() {
     feed(&mut client, &settings(&[(4, 70_000)]));
     assert_eq!(client.capacity(), 4);
     feed(&mut client, &settings(&[(3, 0)]));
-    assert_eq!((client.capacity(), client.waits_for(None)), (0, Some(Error::NoStreams)));
+    assert_eq!((client.capacity(), client.overdue_server_event(None)), (0, Some(Error::NoStreams)));
     feed(&mut client, &settings(&[(3, u32::MAX)]));
-    assert_eq!((client.capacity(), client.waits_for(None)), (199, None));
+    assert_eq!((client.capacity(), client.overdue_server_event(None)), (199, None));
 
     let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 200, ..Http2Options::default() }));
-    assert_eq!(client.waits_for(None), Some(Error::NoSettings));
+    assert_eq!(client.overdue_server_event(None), Some(Error::NoSettings));
     feed(&mut client, &settings(&[]));
     assert_eq!((client.capacity(), client.streams_allowed()), (200, Some(u32::MAX)));
 }
@@ -37,12 +37,12 @@ fn minimum_streams_ignore_values_before_counting() {
     let mut client = Http2::new(&shared);
     let mut then = |allowed: u32| {
         feed(&mut client, &settings(&[(3, allowed)]));
-        shared.seen().streams_allowed_min
+        shared.observations().streams_allowed_min
     };
     assert_eq!([0, u32::MAX, 0, 4, 0, 9].map(&mut then), [0, u32::MAX, u32::MAX, 4, 4, 4].map(Some));
     let known = |allowed: &[u32]| {
-        shared.start_over(allowed);
-        let seen = shared.seen();
+        shared.reset_counts(allowed);
+        let seen = shared.observations();
         (seen.streams_allowed_min, seen.streams_allowed_max, shared.streams_known())
     };
     assert_eq!(known(&[0]), (Some(0), Some(0), Some(4)));
@@ -52,7 +52,7 @@ fn minimum_streams_ignore_values_before_counting() {
 }
 
 #[test]
-fn all_that_is_ready_is_sent_at_once() {
+fn ready_output_is_sent_at_once() {
     let mut client = Scene::new("").connected();
     feed(&mut client, &[settings(&[]), frame(0, "", "PING", b"12345678")].concat());
     client.start(&request("GET"), false).unwrap();
@@ -136,16 +136,16 @@ fn remaining_body_follows_content_length() {
         (data(1, "", b"c"), 98_997),
     ] {
         heard(&mut client, &bytes);
-        assert_eq!(client.coming(), coming);
+        assert_eq!(client.body_bytes_to_come(), coming);
     }
 
     let mut client = Scene::new("GET").connected();
     heard(&mut client, &[headers(1, "", OK), data(1, "", b"hello")].concat());
-    assert_eq!(client.coming(), 0, "the server does not say");
+    assert_eq!(client.body_bytes_to_come(), 0, "the server does not say");
 }
 
 #[test]
-fn fields_are_there_until_the_next_input() {
+fn fields_stay_until_the_next_input() {
     let mut client = Scene::new("GET").connected();
     let head = headers(1, "", &[(":status", "200"), ("a", "b"), ("c", "")]);
     client.handle_bytes(&head, Nanos(0));
@@ -234,7 +234,7 @@ fn tiny_windows_are_renewed_in_time() {
 }
 
 #[test]
-fn what_was_seen_is_counted_for_all_connections() {
+fn observations_are_counted_over_connections() {
     let shared = SharedContext::new(Http2Options { streams: 4, ..Http2Options::default() });
     let mut one = Http2::new(&shared);
     let mut other = Http2::new(&shared);
@@ -253,7 +253,7 @@ fn what_was_seen_is_counted_for_all_connections() {
     heard(&mut other, &goaway(3, Code::NO_ERROR));
     heard(&mut other, &goaway(3, Code(77)));
     heard(&mut other, &frame(0, "", "DATA", b""));
-    let seen = shared.seen();
+    let seen = shared.observations();
     assert_eq!((seen.connections, seen.streams_allowed_min, seen.streams_peak), (2, Some(2), 2));
     let only = |code: Code| {
         let mut codes = Codes::default();
@@ -271,7 +271,7 @@ fn what_was_seen_is_counted_for_all_connections() {
     assert_eq!((seen.header_bytes_received, seen.header_bytes_decoded), (6, 7 + 3 + 2));
     assert_eq!((seen.streams_blocked_ns, seen.window_blocked_ns), (100, 0));
     let mut twice = seen.clone();
-    twice.add(&seen);
+    twice.add_counts(&seen);
     assert_eq!((twice.connections, twice.streams_allowed_min, twice.streams_peak), (4, Some(2), 2));
     assert_eq!((twice.goaway_received.other, twice.connections_ended.other, twice.streams_blocked_ns), (2, 2, 200));
 }
@@ -285,11 +285,11 @@ fn padding_counts_against_windows() {
     client.start(&request("GET"), false).unwrap();
     sent(&mut client);
     heard(&mut client, &[headers(1, "", OK), data(1, "", b"four"), frame(1, "PADDED", "DATA", b"\x02x..")].concat());
-    let counted = || shared.seen().data_bytes_received;
+    let counted = || shared.observations().data_bytes_received;
     assert_eq!(counted(), 0);
     client.count_so_far(Nanos(1));
     assert_eq!(counted(), 8);
-    shared.start_over(&[]);
+    shared.reset_counts(&[]);
     heard(&mut client, &data(1, "END_STREAM", b"end"));
     drop(client);
     assert_eq!(counted(), 3);

@@ -73,7 +73,7 @@ fn only_small_leftover_frames_are_floods() {
 }
 
 #[test]
-fn replies_that_are_not_read_end_the_connection() {
+fn unread_replies_end_the_connection() {
     let failed = ["1 failed: replies requested but not read (ENHANCE_YOUR_CALM)", "draining"].map(String::from);
     for input in [frame(0, "", "PING", b"12345678"), settings(&[])] {
         let mut client = Scene::new("GET").connected();
@@ -84,7 +84,7 @@ fn replies_that_are_not_read_end_the_connection() {
 }
 
 #[test]
-fn requests_that_are_abandoned_together_are_no_flood() {
+fn mass_cancellations_are_no_flood() {
     let mut scene = Scene::new("");
     scene.options.streams = 5000;
     let mut client = scene.connected();
@@ -98,7 +98,7 @@ fn requests_that_are_abandoned_together_are_no_flood() {
 }
 
 #[test]
-fn a_header_block_has_an_end() {
+fn endless_header_blocks_end_the_connection() {
     let begin = frame(1, "", "HEADERS", b"\x88");
     let failed = |breach: Breach| [format!("1 failed: {breach} (ENHANCE_YOUR_CALM)"), "draining".to_owned()];
     for (input, times_expected, breach) in [

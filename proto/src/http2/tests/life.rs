@@ -18,7 +18,7 @@ fn reset_codes_decide_retries() {
 }
 
 #[test]
-fn codes_without_a_name_are_one_cause() {
+fn unnamed_codes_are_one_cause() {
     let mut scene = Scene::new("");
     scene.options.streams = 1000;
     let mut client = scene.connected();
@@ -41,13 +41,13 @@ fn codes_without_a_name_are_one_cause() {
 }
 
 #[test]
-fn a_reset_after_the_whole_response_changes_nothing() {
+fn resets_after_complete_responses_change_nothing() {
     let input = [headers(1, "END_STREAM", OK), rst(1, Code::NO_ERROR), rst(1, Code::CANCEL)].concat();
     check("GET", input, &["1 head HTTP/2 200||", "1 complete"]);
 }
 
 #[test]
-fn early_responses_are_complete() {
+fn early_responses_complete_requests() {
     let input = [headers(1, "END_STREAM", &[(":status", "413")]), rst(1, Code::NO_ERROR), window(1, 9)].concat();
     let events = ["1 head HTTP/2 413||", "1 complete, early", "> RST_STREAM 1 CANCEL"];
     check("POST", input, &events);
@@ -73,7 +73,7 @@ fn goaway_returns_unprocessed_requests() {
 }
 
 #[test]
-fn a_goaway_that_announces_another_drains_first() {
+fn announcing_goaways_only_drain() {
     // The highest bit is reserved.
     let input =
         [goaway(0xffff_ffff, Code::NO_ERROR), headers(1, "END_STREAM", OK), goaway(0x8000_0001, Code::NO_ERROR)];
@@ -114,7 +114,7 @@ fn reasons_of_goaway_are_kept_and_bounded() {
             sent(&mut client);
             input.chunks(size).for_each(|piece| drop(heard(&mut client, piece)));
         }
-        let seen = shared.seen();
+        let seen = shared.observations();
         seen.reasons.into_iter().map(|Reason { code, text, times }| (code, text, times)).collect::<Vec<_>>()
     };
     let ended = |text: &[u8]| {
@@ -134,7 +134,7 @@ fn reasons_of_goaway_are_kept_and_bounded() {
 }
 
 #[test]
-fn ends_before_settings_may_say_why() {
+fn goaway_may_precede_settings() {
     let scene = Scene { is_greeted: false, ..Scene::new("GET") };
     let events = [
         "1 failed, retryable: ended by the server (HTTP_1_1_REQUIRED)",
@@ -217,7 +217,7 @@ fn goaway_follows_the_last_response() {
 }
 
 #[test]
-fn the_end_before_the_last_answer_fails_it() {
+fn connection_ends_fail_unanswered_requests() {
     let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     client.start(&request("GET"), true).unwrap();
     sent(&mut client);
@@ -300,7 +300,7 @@ fn cancelled_requests_are_no_flood() {
 }
 
 #[test]
-fn nothing_matters_after_the_connection_has_failed() {
+fn failed_connections_ignore_input() {
     let mut client = Scene::new("GET").connected();
     let events = heard(&mut client, &frame(1, "", "SETTINGS", b""));
     assert_eq!(events, ["1 failed: a frame of the connection on the stream of a request (PROTOCOL_ERROR)", "draining"]);
@@ -315,7 +315,7 @@ fn nothing_matters_after_the_connection_has_failed() {
 }
 
 #[test]
-fn numbers_of_streams_run_out() {
+fn stream_numbers_run_out() {
     let mut client = Scene::new("").connected();
     client.streams.skip_to(STREAM_MAX - 2);
     client.sender.skip_to(STREAM_MAX - 2);
@@ -330,7 +330,7 @@ fn numbers_of_streams_run_out() {
 }
 
 #[test]
-fn nothing_is_opened_after_goaway() {
+fn goaway_prevents_new_streams() {
     let mut client = Scene::new("GET").connected();
     client.start(&request("GET"), false).unwrap();
     client.start(&request("POST"), false).unwrap();
@@ -352,7 +352,7 @@ fn nothing_is_opened_after_goaway() {
 }
 
 #[test]
-fn what_was_answered_is_not_sent_again() {
+fn answered_requests_are_not_retryable() {
     let refused = [headers(1, "", OK), rst(1, Code::REFUSED_STREAM)].concat();
     check("GET", refused, &["1 head HTTP/2 200||", "1 failed: reset by the server (REFUSED_STREAM)"]);
     check(
@@ -392,8 +392,8 @@ fn heads_wait_for_allowed_streams() {
     heard(&mut client, &headers(1, "END_STREAM", OK));
     assert_eq!(sent(&mut client), [get(9)]);
     feed(&mut client, &settings(&[(3, 0)]));
-    assert_eq!(client.waits_for(Some(StreamId(11))), Some(Error::NoStreams));
-    assert_eq!(client.waits_for(Some(StreamId(9))), None);
+    assert_eq!(client.overdue_server_event(Some(StreamId(11))), Some(Error::NoStreams));
+    assert_eq!(client.overdue_server_event(Some(StreamId(9))), None);
     heard(&mut client, &[3, 5, 9].map(|number| headers(number, "END_STREAM", OK)).concat());
     assert_eq!(sent(&mut client), ["SETTINGS ACK"]);
     feed(&mut client, &settings(&[(3, 1)]));

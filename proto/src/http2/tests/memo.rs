@@ -81,7 +81,7 @@ fn remembered_blocks_still_require_table_updates() {
 }
 
 #[test]
-fn a_malformed_block_is_malformed_every_time() {
+fn malformed_blocks_are_never_remembered() {
     let shared = shared();
     let mut client = connected(&shared);
     for _ in 0..3 {

@@ -19,7 +19,7 @@ impl Http2 {
 const NGINX: &[u8] = b"\x88\x76\x0cnginx/1.22.1\x61\x1dMon, 21 Oct 2013 20:13:21 GMT\x5f\x0atext/plain\x0f\x0d\x013";
 
 #[test]
-fn an_idle_connection_is_small() {
+fn idle_connections_use_little_memory() {
     let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 1, ..Http2Options::default() }));
     client.start(&request("GET"), false).unwrap();
     sent(&mut client);
@@ -32,7 +32,7 @@ fn an_idle_connection_is_small() {
 }
 
 #[test]
-fn fields_that_become_long_are_not_kept() {
+fn long_decoded_fields_are_not_kept() {
     // A field of 4,000 bytes in the table, then a block that refers to it nineteen times, with a status whose fields
     // are read.
     let mut client = Scene::new("").connected();
@@ -47,7 +47,7 @@ fn fields_that_become_long_are_not_kept() {
 }
 
 #[test]
-fn a_hostile_connection_is_bounded() {
+fn hostile_connections_use_bounded_memory() {
     const BOUND: usize = 192 * 1024;
     let mut client = Scene::new("").connected();
     // Small fields fill the table, and large blocks arrive in pieces; replies are requested and not read; streams are

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use self::server::*;
 use super::frame::{flag, kind};
 use super::*;
-use crate::told::{join, told};
+use crate::told::{event_text, join_event_bytes};
 use crate::{Breach, RequestParts};
 
 /// The state of a connection before the server's input.
@@ -163,12 +163,12 @@ fn take_events(client: &mut Http2, input: &[u8], events: &mut Vec<String>) -> bo
                 format!("{} head {lines}", stream.0)
             }
             Event::Data { stream, range } => {
-                join(events, format!("{} data ", stream.0), &input[range]);
+                join_event_bytes(events, format!("{} data ", stream.0), &input[range]);
                 continue;
             }
             Event::Trailer { stream } => format!("{} trailer {lines}", stream.0),
             Event::Lives { .. } | Event::Message { .. } => unreachable!("no request opens a lasting stream"),
-            event => told(&event),
+            event => event_text(&event),
         };
         events.push(text);
     }

@@ -20,7 +20,7 @@ fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> R
 fn wire(text: &str) -> Request {
     let mut found = Vec::new();
     http1::outline(text.as_bytes(), &mut found).unwrap();
-    Request::from(Wire::among(&text.as_bytes().into(), found.remove(0)))
+    Request::from(Wire::from_outline(&text.as_bytes().into(), found.remove(0)))
 }
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn check_encoded(request: Request, expected: &str) {
 }
 
 #[test]
-fn a_connection_begins_with_its_preface() {
+fn connections_begin_with_the_preface() {
     let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert!(transmit.bytes().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0"));
@@ -77,7 +77,7 @@ fn connection_fields_are_dropped_and_names_lowered() {
 }
 
 #[test]
-fn a_target_may_name_more_than_a_path() {
+fn targets_may_contain_authority() {
     for (target, expected) in [
         ("*", ":method: OPTIONS|:scheme: http|:authority: h|:path: * END_STREAM"),
         ("", ":method: OPTIONS|:scheme: http|:authority: h|:path: / END_STREAM"),
@@ -109,7 +109,7 @@ fn values_are_trimmed_and_empty_hosts_dropped() {
 }
 
 #[test]
-fn a_body_has_its_length() {
+fn bodies_get_a_content_length() {
     check_encoded(parts("POST", "/", &[], b"hello"), ":method: POST|:scheme: http|:path: /|content-length: 5");
     check_encoded(parts("POST", "/", &[], b""), ":method: POST|:scheme: http|:path: /|content-length: 0 END_STREAM");
     check_encoded(
@@ -119,7 +119,7 @@ fn a_body_has_its_length() {
 }
 
 #[test]
-fn chunks_are_joined() {
+fn chunked_bodies_are_joined() {
     let chunked = [("Transfer-Encoding", "gzip, Chunked")];
     let request = parts("POST", "/", &chunked, b"5;x\r\nhello\r\n1\r\n!\r\n0\r\na: b\r\n\r\n");
     for request in [
@@ -133,7 +133,7 @@ fn chunks_are_joined() {
 }
 
 #[test]
-fn what_a_script_wrote_is_read_again() {
+fn script_requests_are_reencoded() {
     check_encoded(
         wire("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAccept:  b \r\n\r\n"),
         ":method: GET|:scheme: http|:authority: a|:path: /x|accept: b END_STREAM",
@@ -152,7 +152,7 @@ fn batched_requests_have_their_own_bodies() {
     let bytes = text.as_bytes().into();
     let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 2, ..Http2Options::default() }));
     for outline in found {
-        client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
+        client.start(&Request::from(Wire::from_outline(&bytes, outline)), false).unwrap();
     }
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     let bodies: &[u8] = b"\0\0\x02\0\x01\0\0\0\x01hi\0\0\x03\0\x01\0\0\0\x03you";
@@ -189,10 +189,10 @@ fn shrunk_tables_are_confirmed_once() {
 }
 
 #[test]
-fn a_request_is_encoded_once() {
+fn requests_are_encoded_once() {
     let shared = SharedContext::new(Http2Options::default());
     let request = parts("GET", "/", &[], b"");
     for request in [request, wire("GET / HTTP/1.1\r\n\r\n")] {
-        assert!(std::rc::Rc::ptr_eq(&shared.message(&request), &shared.message(&request.clone())));
+        assert!(std::rc::Rc::ptr_eq(&shared.http2_request(&request), &shared.http2_request(&request.clone())));
     }
 }

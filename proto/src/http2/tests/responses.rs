@@ -5,7 +5,7 @@ use super::*;
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
-fn a_response_is_a_head_and_data() {
+fn responses_are_heads_and_data() {
     let input = [
         headers(1, "", &[(":status", "200"), ("content-length", "10"), ("server", "a b")]),
         data(1, "", b"hello"),
@@ -69,7 +69,7 @@ fn trailers_end_the_response() {
 }
 
 #[test]
-fn padding_is_passed_over() {
+fn padding_is_skipped() {
     let mut padded = vec![4];
     padded.extend(block(OK));
     padded.extend(b"\0\0\0\0");
@@ -91,7 +91,7 @@ fn padding_is_passed_over() {
 }
 
 #[test]
-fn a_header_block_may_come_in_several_frames() {
+fn header_blocks_may_span_frames() {
     let block = block(&[(":status", "200"), ("server", "a long enough name")]);
     let (a, rest) = block.split_at(3);
     let (b, c) = rest.split_at(4);
@@ -108,7 +108,7 @@ fn a_header_block_may_come_in_several_frames() {
 }
 
 #[test]
-fn the_table_carries_from_block_to_block() {
+fn tables_persist_between_blocks() {
     let insert = [&block(OK)[..], b"\x40\x01a\x01b"].concat();
     let refer = [&block(OK)[..], b"\xbe"].concat();
     let whole = |stream, block: &[u8]| frame(stream, "END_HEADERS END_STREAM", "HEADERS", block);
@@ -131,7 +131,7 @@ fn bodyless_responses_may_have_a_length() {
 }
 
 #[test]
-fn a_tunnel_ends_with_its_head() {
+fn tunnels_end_with_their_head() {
     check("CONNECT", headers(1, "", OK), &["1 head HTTP/2 200||", "1 complete", "> RST_STREAM 1 CANCEL"]);
     check(
         "CONNECT",
@@ -141,7 +141,7 @@ fn a_tunnel_ends_with_its_head() {
 }
 
 #[test]
-fn a_call_fails_with_its_grpc_status() {
+fn grpc_statuses_fail_calls() {
     let failed = "1 complete, grpc-status 14";
     let trailers = |status| headers(1, "END_STREAM", &[("grpc-status", status)]);
     let head = headers(1, "", OK);
@@ -173,7 +173,7 @@ fn a_call_fails_with_its_grpc_status() {
 }
 
 #[test]
-fn what_is_not_wanted_is_not_reported() {
+fn unwanted_parts_are_not_reported() {
     let mut scene = Scene::new("GET GET");
     scene.options.wants_body = false;
     scene.options.wants_fields = false;
@@ -203,7 +203,7 @@ fn settings_and_pings_are_acknowledged_in_order() {
 }
 
 #[test]
-fn what_is_unknown_is_ignored() {
+fn unknown_frames_are_ignored() {
     let mut reserved = headers(1, "END_STREAM", OK);
     reserved[5] |= 0x80;
     reserved[4] |= 0x52;

@@ -36,7 +36,7 @@ fn bodies_are_sent_in_16_kib_frames() {
 }
 
 #[test]
-fn the_bytes_are_those_of_the_body() {
+fn uploaded_bytes_match_the_body() {
     let mut client = uploading(&[20_000], &[]);
     let mut bytes = Vec::new();
     while let Some(transmit) = client.poll_transmit(Nanos(0)) {
@@ -75,12 +75,12 @@ fn the_connection_window_limits_all_bodies() {
         data.map(|frame| frame.split(' ').nth(2).unwrap().parse::<usize>().unwrap()).sum::<usize>()
     };
     assert_eq!(sent_bytes(&first), 65_535);
-    assert_eq!(client.waits_for(Some(StreamId(1))), Some(Error::NoWindow));
+    assert_eq!(client.overdue_server_event(Some(StreamId(1))), Some(Error::NoWindow));
     feed(&mut client, &window(0, 10_000));
     assert_eq!(sent_bytes(&sent_data(&mut client)), 10_000);
     feed(&mut client, &window(0, 1 << 20));
     assert_eq!(sent_bytes(&sent_data(&mut client)), 100_000 - 75_535);
-    assert_eq!(client.waits_for(Some(StreamId(1))), None);
+    assert_eq!(client.overdue_server_event(Some(StreamId(1))), None);
 }
 
 #[test]
@@ -145,18 +145,18 @@ fn waiting_for_windows_is_counted() {
     let mut client = Http2::new(&shared);
     client.start(&upload(70_000), false).unwrap();
     sent_at(&mut client, Nanos(100));
-    assert_eq!(client.waits_for(None), Some(Error::NoSettings));
+    assert_eq!(client.overdue_server_event(None), Some(Error::NoSettings));
     feed(&mut client, &settings(&[]));
     sent_at(&mut client, Nanos(150));
-    assert_eq!(shared.seen().window_blocked_ns, 0);
+    assert_eq!(shared.observations().window_blocked_ns, 0);
     feed(&mut client, &[window(0, 4000), window(1, 4000)].concat());
     sent_at(&mut client, Nanos(300));
-    assert_eq!(shared.seen().window_blocked_ns, 200);
+    assert_eq!(shared.observations().window_blocked_ns, 200);
     sent_at(&mut client, Nanos(400));
     client.count_so_far(Nanos(450));
-    assert_eq!(shared.seen().window_blocked_ns, 350);
+    assert_eq!(shared.observations().window_blocked_ns, 350);
     client.count_so_far(Nanos(500));
-    assert_eq!(shared.seen().window_blocked_ns, 400, "it goes on");
+    assert_eq!(shared.observations().window_blocked_ns, 400, "it goes on");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn long_heads_use_continuation_frames() {
 }
 
 #[test]
-fn an_upload_that_is_reset_is_forgotten() {
+fn reset_uploads_are_forgotten() {
     let mut client = uploading(&[70_000, 70_000], &[]);
     sent(&mut client);
     assert_eq!(heard(&mut client, &rst(1, Code::CANCEL)), ["1 failed: reset by the server (CANCEL)"]);
@@ -256,7 +256,7 @@ fn abandoning_many_uploads_is_fast() {
             }
         }
         sent(&mut client);
-        assert_eq!(client.waits_for(Some(StreamId(last))), Some(Error::NoWindow));
+        assert_eq!(client.overdue_server_event(Some(StreamId(last))), Some(Error::NoWindow));
         feed(&mut client, &window(last, 10_000));
         assert_eq!(sent(&mut client), [format!("DATA {last} 10000")]);
         client.cancel(StreamId(last));
@@ -266,7 +266,7 @@ fn abandoning_many_uploads_is_fast() {
 }
 
 #[test]
-fn uploads_that_are_given_up_do_not_wait() {
+fn cancelled_uploads_do_not_wait() {
     let mut client = uploading(&[70_000, 70_000, 70_000], &[]);
     sent(&mut client);
     client.cancel(StreamId(1));

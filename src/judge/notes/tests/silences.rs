@@ -19,7 +19,7 @@ fn gaps_are_noted_with_the_longest() {
 fn own_stalls_are_not_the_targets() {
     let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    outcome.stalls = onrush_stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
+    outcome.stalls = onrush_stats::silences::union_of_gaps(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
     let expected = [
         "onrush itself was stalled from 1.0 s to 2.6 s: the process was suspended or got no processor; less \
          than 0.1 % of the latencies are inflated by it, which is not the server's fault",

@@ -17,7 +17,7 @@ fn told(stages: &[(u64, u32, u32)], seed: u64, per_s: &dyn Fn(f64, f64) -> f64) 
     let seconds = levels.length().as_secs();
     let mut random = Random::new(seed);
     let mut responses = |tick: u64| {
-        let mean = per_s(tick as f64 / 10.0, f64::from(levels.at(tick * 100_000_000).0)) / 10.0;
+        let mean = per_s(tick as f64 / 10.0, f64::from(levels.connections_at(tick * 100_000_000).0)) / 10.0;
         let normal = (-2.0 * (1.0 - random.uniform()).ln()).sqrt() * (TAU * random.uniform()).cos();
         (mean + mean.sqrt() * normal).round().max(0.0)
     };

@@ -87,7 +87,7 @@ fn recorded(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time, in
         outcome.totals += *interval;
         outcome.timeline.record(interval);
     }
-    outcome.timeline.end(lasted_ms * 1_000_000);
+    outcome.timeline.end_run(lasted_ms * 1_000_000);
     if random.below(4) > 0 {
         outcome.breakdown = Some(Breakdown::Script(format!("it failed after {began_us} us")));
     }
@@ -128,7 +128,7 @@ fn interval(random: &mut Random, has_rate: bool, from_ms: u64, until_ms: u64) ->
         let scheduled_ns = ns + random.below(1 << 25);
         if has_rate {
             let open_loop = interval.open_loop.get_or_insert_default();
-            open_loop.complete(scheduled_ns, ns, false);
+            open_loop.record_response(scheduled_ns, ns, false);
             open_loop.lateness.record(scheduled_ns - ns);
             open_loop.due += 1;
             open_loop.late += u64::from(scheduled_ns > ns + 1_000_000);

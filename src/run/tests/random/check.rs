@@ -66,7 +66,7 @@ fn check_addition(ran: &RunResult) -> Result<(), String> {
     let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
     let mut sum = Totals::default();
     first.iter().rev().chain(others.iter().rev()).for_each(|part| sum += &part.totals);
-    sum.settle();
+    sum.settle_phases();
     let [one, other] = [&sum, &ran.totals].map(|totals| format!("{totals:?}"));
     let at = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     let [one_from_there, other_from_there] =
@@ -117,11 +117,11 @@ fn count_in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
 
 /// The rows cover the run, both in the timeline and as passed to the observer.
 fn check_rows(ran: &RunResult) -> Result<(), String> {
-    ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
+    ensure!(ran.timeline.adds_up_to(&ran.totals), ran.timeline.sum_of_rows(), &ran.totals.counters);
     let mut sum = RowFigures::default();
     ran.seconds.iter().for_each(|second| sum += &second.figures);
-    let whole = ran.timeline.sum();
-    ensure!(sum.is_as_much_as(&whole), sum, whole);
+    let whole = ran.timeline.sum_of_rows();
+    ensure!(sum.equals_exactly(&whole), sum, whole);
     let gap = ran.seconds.windows(2).find(|pair| pair[0].until_ns != pair[1].from_ns);
     ensure!(gap.is_none(), gap);
     let until_ns = ran.seconds.last().map_or(0, |second| second.until_ns);

@@ -91,8 +91,8 @@ pub fn run_case(case: &Case) -> Result<RunResult, String> {
         run.seconds.push(second);
     }
     let DrivenRun { mut collector, seconds, plan, has_script, .. } = run;
-    collector.timeline.end(elapsed_ns);
-    collector.totals().settle();
+    collector.timeline.end_run(elapsed_ns);
+    collector.totals().settle_phases();
     let (totals, timeline) = (std::mem::take(collector.totals()), collector.timeline);
     Ok(RunResult { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
 }
@@ -112,7 +112,7 @@ struct Running {
     turns: u64,
     /// The current time, and the number of turns taken at it.
     moment: (Nanos, u64),
-    /// A request that waited for another connection after the last turn, see [`Engine::waits_for_another`].
+    /// A request that waited for another connection after the last turn, see [`Engine::connection_demand`].
     waits: Option<(u32, Nanos)>,
 }
 
@@ -171,7 +171,7 @@ impl DrivenRun {
                 link: Arc::clone(&self.links[index as usize]),
             };
             let mut engine = worker.into_engine(backend).without_account();
-            engine.begin(Instant::now());
+            engine.begin_run(Instant::now());
             let moment = (Nanos::default(), 0);
             Running {
                 index: index as usize,
@@ -241,9 +241,12 @@ impl DrivenRun {
         let Some((_, in_flight)) = limit.or(self.limits.last()) else { return };
         let of = u64::from(self.plan.load.max_inflight);
         for (index, link) in (0..).zip(&self.links) {
-            let (before, own) = (self.plan.load.most_before(index).into(), u64::from(self.plan.load.most_of(index)));
+            let (before, own) = (
+                self.plan.load.most_connections_before(index).into(),
+                u64::from(self.plan.load.most_connections_of(index)),
+            );
             let share = |connections: u64| connections * u64::from(*in_flight) / of;
-            link.limit((share(before + own) - share(before)) as u32, 1);
+            link.set_in_flight_limit((share(before + own) - share(before)) as u32, 1);
         }
     }
 
@@ -289,7 +292,7 @@ impl Running {
             let (all, now_and_here) = (self.turns, self.moment.1);
             return Err(format!("{all} turns, {now_and_here} of them at {} ns, and {completions} completions", now.0));
         }
-        let waits = self.engine.waits_for_another(now);
+        let waits = self.engine.connection_demand(now);
         let before = std::mem::replace(&mut self.waits, waits);
         if !is_over && waits.is_some() && waits == before {
             return Err(format!("at {} ns: no connection is opened for a request that waits: {waits:?}", now.0));
@@ -300,7 +303,7 @@ impl Running {
         }
         let seen = std::mem::take(&mut self.engine.backend().seen);
         let held_up = self.engine.held_up(now).filter(|_| !self.is_stalled);
-        let flaw = self.engine.flaw(now, &seen, self.depth).or(held_up);
+        let flaw = self.engine.broken_invariant(now, &seen, self.depth).or(held_up);
         let watched = self.engine.backend();
         watched.seen = seen;
         let flaw = watched.flaw.take().or(flaw);

@@ -46,7 +46,7 @@ fn check_unanswered_gaps(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats
     }
     let mut outcome = Outcome::new(Sim::NAME, None, Duration::ZERO);
     outcome.totals = ran.totals.clone();
-    ran.parts.iter().for_each(|part| outcome.add_worker_end(part.end.told(), false));
+    ran.parts.iter().for_each(|part| outcome.add_worker_end(part.end.without_bulk_data(), false));
     outcome.compute_response_gaps(&ran.plan);
     let gaps = outcome.due_gaps.unwrap_or_default();
     let later = open_loop.later.as_deref().and_then(Distribution::max);
@@ -116,7 +116,7 @@ fn check_due_count(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>)
                 due_ns if due_ns == until_ns || due_ns == planned_ns && due_ns > 0 => &mut at_border,
                 _ => &mut within,
             }) += 1;
-            dues.take(1);
+            dues.skip_batch(1);
         }
         let limit = requests.unwrap_or(u64::MAX);
         // Requests due before a late end of the warm-up may have been sent in the warm-up, and so may the rest of its

@@ -76,7 +76,7 @@ impl Journal {
             if now.0 < leaves_ns {
                 self.early.set(self.early.get().or(Some((now.0, leaves_ns))));
             }
-            dues.take(1);
+            dues.skip_batch(1);
         }
     }
 }
@@ -189,8 +189,8 @@ impl Backend for CheckedBackend {
         self.sim.close(conn);
     }
 
-    fn taken(&mut self) -> u64 {
-        self.sim.taken()
+    fn take_sent_count(&mut self) -> u64 {
+        self.sim.take_sent_count()
     }
 
     fn wait(&mut self, until: Nanos) -> bool {
@@ -201,9 +201,9 @@ impl Backend for CheckedBackend {
         self.sim.gather(until, next)
     }
 
-    fn next(&mut self) -> Option<Completion> {
+    fn next_completion(&mut self) -> Option<Completion> {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
-        let Some(completion) = self.sim.next() else {
+        let Some(completion) = self.sim.next_completion() else {
             // After a stall, timers fire in the following turn.
             self.allow_timers();
             return None;
@@ -225,8 +225,8 @@ impl Backend for CheckedBackend {
         Some(completion)
     }
 
-    fn received(&mut self) -> &mut [u8] {
-        self.sim.received()
+    fn received_bytes(&mut self) -> &mut [u8] {
+        self.sim.received_bytes()
     }
 }
 

@@ -11,7 +11,7 @@ fn check(before: &str, block: &str, result: Result<(), Breach>) {
 }
 
 #[test]
-fn an_index_is_in_one_of_the_tables() {
+fn indices_beyond_the_tables_are_refused() {
     check("", "80", Err(Breach::Index));
     check("", "bd", Ok(()));
     check("", "be", Err(Breach::Index));
@@ -33,7 +33,7 @@ fn integers_are_limited_to_31_bits() {
 }
 
 #[test]
-fn a_field_is_complete() {
+fn truncated_fields_are_refused() {
     for block in ["40", "40 01", "40 01 61", "40 01 61 02 62", "00 85 1f", "ff", "48"] {
         check("", block, Err(Breach::Truncated));
     }
@@ -52,7 +52,7 @@ fn table_updates_come_first_and_within_limits() {
 fn smaller_tables_must_be_confirmed() {
     let mut decoder = Decoder::new(100);
     assert!(decoded(&mut decoder, &hex("40 01 61 01 62")).is_ok());
-    decoder.acknowledged(100);
+    decoder.on_settings_acknowledged(100);
     assert!(decoder.update_due());
     assert_eq!(decoded(&mut decoder, &hex("")), Ok(vec![]));
     assert_eq!(decoded(&mut decoder, &hex("82")), Err(Breach::TableSize));
@@ -63,16 +63,16 @@ fn smaller_tables_must_be_confirmed() {
 }
 
 #[test]
-fn a_larger_table_needs_no_confirmation() {
+fn larger_tables_need_no_confirmation() {
     let mut decoder = Decoder::new(8192);
     assert!(decoded(&mut decoder, &hex("3f e1 3f")).is_ok());
-    decoder.acknowledged(8192);
+    decoder.on_settings_acknowledged(8192);
     assert!(!decoder.update_due());
     assert_eq!(decoded(&mut decoder, &hex("3f e2 3f")), Err(Breach::TableSize));
 }
 
 #[test]
-fn a_small_block_that_means_much_is_refused() {
+fn small_blocks_with_huge_fields_are_refused() {
     // A field of 4,000 bytes in the table, then references to it.
     let mut block = hex("40 01 61 7f a1 1e");
     block.extend([b'x'; 4000]);

@@ -8,7 +8,7 @@ fn check(size: Option<usize>, blocks: &[(&str, &[&str], &[&str], usize)]) {
     let mut decoder = Decoder::new(SIZE_USUAL);
     for &(block, fields, entries, table_size) in blocks {
         if let Some(size) = size.filter(|_| decoder.table().0.is_empty()) {
-            decoder.acknowledged(size as u32);
+            decoder.on_settings_acknowledged(size as u32);
             // The update omitted in the examples: 256 in 5 bits.
             assert_eq!(size, 256);
             decoded(&mut decoder, &hex("3f e1 01")).unwrap();
@@ -21,7 +21,7 @@ fn check(size: Option<usize>, blocks: &[(&str, &[&str], &[&str], usize)]) {
 }
 
 #[test]
-fn c_2_single_fields() {
+fn single_fields_of_rfc_7541_c2() {
     let custom = "custom-key: custom-header";
     check(None, &[("400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572", &[custom], &[custom], 55)]);
     check(None, &[("040c 2f73 616d 706c 652f 7061 7468", &[":path: /sample/path"], &[], 0)]);

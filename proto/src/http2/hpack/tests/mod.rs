@@ -101,7 +101,7 @@ fn reinserting_equals_inserting_an_equal_entry() {
         table.set_size_max(size_max);
         expected.set_size_max(size_max);
         for entry in entries.iter().cycle().take(rounds) {
-            table.insert_again(entry);
+            table.reinsert(entry);
             expected.insert(std::rc::Rc::new(Entry::new(entry.name(), entry.value())));
             assert!(table.entries().eq(expected.entries()));
             assert_eq!((table.size(), table.version()), (expected.size(), expected.version()));

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 #[test]
-fn the_blocks_of_other_encoders_are_decoded() {
+fn blocks_of_other_encoders_are_decoded() {
     let stories = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http2/hpack/tests/stories");
     let mut blocks = 0;
     for entry in fs::read_dir(stories).unwrap() {
@@ -25,7 +25,7 @@ fn decode_story(name: &str, story: &str) -> usize {
     for (index, case) in cases.iter().enumerate() {
         let mut lines = case.lines().peekable();
         if let Some(size) = lines.peek().and_then(|line| line.strip_prefix("table ")) {
-            decoder.acknowledged(size.parse().unwrap());
+            decoder.on_settings_acknowledged(size.parse().unwrap());
             lines.next();
         }
         let block = lines.next().and_then(|line| line.strip_prefix("block ")).unwrap();
