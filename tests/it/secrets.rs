@@ -103,7 +103,8 @@ fn secrets_are_in_no_output(context: &Context) {
         assert_silent(&everything(program, &scratch).1, &body);
     }
     let script = scratch.file("script.lua", format!("wrk.headers['X-Api-Key'] = '{CANARY}'"));
-    let words: [&[&str]; 9] = [
+    let words: [&[&str]; 10] = [
+        &["--form", "password={}", "http://{at}/"],
         &["-H", "X-Copy: Bearer aaa.{}.ccc", "http://{at}/"],
         &["--once", "-H", "X-Jwt: {}", "http://{at}/?pwd={}&n=1"],
         &["http://me:{}@{at}/"],

@@ -39,16 +39,18 @@ impl KnownSecrets {
         Self::of_all([plan], [])
     }
 
-    /// The secrets of several plans, and of other texts by their names. They may be shown if a plan says so.
+    /// The secrets of several plans, and those in commands that have a name. They may be shown if a plan says so.
     pub fn of_all<'a>(
         plans: impl IntoIterator<Item = &'a Plan, IntoIter: Clone>,
-        texts: impl IntoIterator<Item = &'a str>,
+        commands: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let plans = plans.into_iter();
         if plans.clone().any(|plan| plan.output.keeps_secrets) {
             return Self { are_shown: true, ..Self::default() };
         }
-        let mut secrets: BTreeSet<Vec<u8>> = texts.into_iter().flat_map(|text| values(text.as_bytes())).collect();
+        // A value ends at a blank or a quote: the words after it are ordinary ones.
+        let parts = commands.into_iter().flat_map(|command| command.split(['"', '\'', '\n']));
+        let mut secrets: BTreeSet<Vec<u8>> = parts.flat_map(|part| values(part.as_bytes(), true)).collect();
         // The plans of an experiment often have the same script and body.
         let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
         let mut files: BTreeSet<(&str, &[u8])> = BTreeSet::new();
@@ -80,7 +82,7 @@ impl KnownSecrets {
         let of_word = |word: &'a str| {
             // A URL needs no scheme.
             let user = word.contains('@').then(|| format!("://{word}"));
-            [Some(word.to_owned()), user].into_iter().flatten().flat_map(|text| values(text.as_bytes()))
+            [Some(word.to_owned()), user].into_iter().flatten().flat_map(|text| values(text.as_bytes(), false))
         };
         let whole = whole.into_iter().map(String::into_bytes);
         Self::of_secrets(whole.chain(words.into_iter().flat_map(of_word)))
@@ -148,7 +150,7 @@ fn typed(plan: &Plan) -> Vec<Vec<u8>> {
     let hidden = args.iter().zip(super::are_hidden(args.iter().copied()));
     let hidden = hidden.filter(|(_, is_hidden)| *is_hidden).map(|(arg, _)| (*arg).to_owned());
     let whole = logins.chain(hidden).map(String::into_bytes);
-    whole.chain(texts.flat_map(|text| values(text.as_bytes()))).collect()
+    whole.chain(texts.flat_map(|text| values(text.as_bytes(), false))).collect()
 }
 
 /// The bytes for comparison: lower case, and a plus sign becomes a blank, as in forms.
@@ -156,9 +158,9 @@ fn folded(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }).collect()
 }
 
-/// The values of the secret names in a text.
-fn values(text: &[u8]) -> Vec<Vec<u8>> {
-    places(text, false).into_iter().map(|place| text[place].to_vec()).collect()
+/// The secrets in a text, found as by [`places`].
+fn values(text: &[u8], blanks_end: bool) -> Vec<Vec<u8>> {
+    places(text, blanks_end).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
 /// Values of the placeholders in a secret, as many as are searched for.

@@ -1,7 +1,7 @@
 //! Finds secrets by their places: the users of URLs, the values of secret names, and tokens after `Bearer` or `Basic`.
 //!
 //! Headers, queries, forms, options, scripts and documents are read by one rule: a name, perhaps in quotes, then `=` or
-//! `:`, then the value. A text is read as it is, and with percent-encoding undone once.
+//! `:`, then the value. Multipart forms have another one. A text is read as it is, and with percent-encoding undone once.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,6 +13,12 @@ use crate::percent_encoding::hex_byte;
 
 /// Separator before the user and host of a URL.
 const AUTHORITY: &[u8] = b"://";
+
+/// Text before the name of a part of a form.
+const PART: &[u8] = b"form-data; name=\"";
+
+/// The maximum length of the rest of such a part's head, in bytes.
+const PART_HEAD_MAX: usize = 256;
 
 /// Characters that may follow a closing quote.
 const AFTER_QUOTES: &[u8] = b",}]):;/>";
@@ -114,6 +120,26 @@ impl Finder<'_> {
             at = place.as_ref().map_or(name_end.max(at + 1), |place| place.end);
             found.extend(place);
         }
+        found.extend(self.parts());
+        found
+    }
+
+    /// The contents of a form's parts with a secret name.
+    fn parts(&self) -> Vec<Range<usize>> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(next) = memmem::find(&self.bytes[at..], PART) {
+            let name = at + next + PART.len();
+            at = self.end(name, |byte| byte != b'"');
+            let head = &self.bytes[at..self.bytes.len().min(at + PART_HEAD_MAX)];
+            if is_secret(&self.bytes[name..at])
+                && let Some(length) = memmem::find(head, b"\r\n\r\n")
+            {
+                let start = at + length + 4;
+                at = memmem::find(&self.bytes[start..], b"\r\n--").map_or(self.bytes.len(), |length| start + length);
+                found.push(start..at);
+            }
+        }
+        found.retain(|place| !place.is_empty());
         found
     }
 

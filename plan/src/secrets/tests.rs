@@ -47,6 +47,13 @@ fn values_of_secret_names_are_redacted() {
     ] {
         assert_eq!(text(typed), shown);
     }
+    let form = |value: &str| {
+        let part = |name: &str, value: &str| {
+            format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        part("user", "me") + &part("my-password", value) + &part("n", "1") + "--x--\r\n"
+    };
+    assert_eq!([text(&form("a\r\n-b")), text(&form(""))], [form(REDACTED), form("")]);
     let known = KnownSecrets::default();
     assert_eq!(known.redact_in("were 302 to /?token=abc: you saw it"), "were 302 to /?token=REDACTED you saw it");
     assert_eq!(
@@ -76,9 +83,19 @@ fn bodies_are_shown_only_as_forms() {
 #[test]
 fn long_texts_are_scanned_once() {
     // If each place caused a scan of everything after it, this would not end.
-    for piece in
-        ["name=\"x\" ", "bearer a", "key: |\n ", "a%20b+", "ab/cd+ef", "key:[", "\"key\":[", "\\", "://", "a\\"]
-    {
+    for piece in [
+        "name=\"x\" ",
+        "bearer a",
+        "key: |\n ",
+        "a%20b+",
+        "ab/cd+ef",
+        "key:[",
+        "\"key\":[",
+        "\\",
+        "://",
+        "a\\",
+        "form-data; name=\"key\"",
+    ] {
         let text = piece.repeat((1 << 18) / piece.len());
         assert!(!super::text(&text).is_empty(), "{piece}");
     }
@@ -127,6 +144,14 @@ fn given_secrets_are_found_anywhere() {
     let header = format!("basic {}", base64("someone:hunter-2"));
     let known = KnownSecrets::from_plan(&plan(&[("Authorization", &header)]));
     assert_eq!(known.hide_in("as hunter-2 you may"), "as REDACTED you may");
+}
+
+#[test]
+fn ordinary_words_of_commands_are_not_secret() {
+    let commands = ["TOKEN=hunter-2 ./server --connections 5", "curl -H 'Cookie: id=12345678901' -o results.json"];
+    let known = KnownSecrets::of_all(&[], commands);
+    assert_eq!(known.hide_in("hunter-2 12345678901"), "REDACTED REDACTED");
+    assert_eq!(known.hide_in("server connections results.json"), "server connections results.json");
 }
 
 #[test]
