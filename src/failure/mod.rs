@@ -108,8 +108,17 @@ pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
 
 /// One sentence per script function in which threads are stuck.
 pub fn stuck(outcome: &Outcome) -> Vec<String> {
+    sentences_on_stuck(&outcome.stuck, |they| format!("what {they} measured last is missing from the report"))
+}
+
+/// One sentence per script function in which threads are stuck since the end of the run.
+pub fn stuck_after(outcome: &Outcome) -> Vec<String> {
+    sentences_on_stuck(&outcome.stuck_after, |_| "the report is complete, but done() was not called".to_owned())
+}
+
+fn sentences_on_stuck(stuck: &[(usize, &'static str)], missing: impl Fn(&str) -> String) -> Vec<String> {
     let mut threads_in: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for &(thread, callback) in &outcome.stuck {
+    for &(thread, callback) in stuck {
         threads_in.entry(callback).or_default().push(thread.to_string());
     }
     let sentence = |(callback, threads): (&str, Vec<String>)| {
@@ -117,9 +126,10 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
             [thread] => (format!("thread {thread}"), "is", "it"),
             _ => (format!("threads {}", threads.join(", ")), "are", "they"),
         };
+        let missing = missing(they);
         format!(
-            "{threads} {are} still in the script's {callback}() more than a second after {they} should have ended: what \
-             {they} measured last is missing from the report; look for an endless loop, or a call that waits, in {callback}()"
+            "{threads} {are} still in the script's {callback}() more than a second after {they} should have ended: \
+             {missing}; look for an endless loop, or a call that waits, in {callback}()"
         )
     };
     threads_in.into_iter().map(sentence).collect()

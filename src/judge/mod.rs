@@ -78,7 +78,7 @@ pub struct JudgedRun {
 /// request or with `-v`.
 fn is_printed(document: &Document, output: &OutputOptions) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
-    let is_asked = output.is_strict || output.gates.iter().any(Condition::asks_for_verdict);
+    let is_asked = output.is_strict || output.probing.is_some() || output.gates.iter().any(Condition::asks_for_verdict);
     document.elapsed() >= VERDICT_MIN || was_probed || is_asked
 }
 

@@ -17,7 +17,7 @@
 
 use crate::run::Elasticity;
 
-use super::rate::{BATCHES_MIN, LOOKS, MeasuredRate, elasticity, half_width, has_drifted, whole_cycles};
+use super::rate::{BATCHES_MIN, Bursts, LOOKS, MeasuredRate, elasticity, half_width, has_drifted};
 
 const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
@@ -42,6 +42,13 @@ pub struct BaselineRun {
     pub other: u32,
     /// Time budget of the probe, in ticks.
     pub ticks: u64,
+}
+
+impl BaselineRun {
+    /// Bursts to be expected with the other number of requests in flight.
+    fn bursts(&self) -> Bursts {
+        self.run.bursts_with(self.other, self.other.saturating_sub(self.run.in_flight))
+    }
 }
 
 /// Counts of the workers after a tick.
@@ -218,7 +225,7 @@ impl ProbeCourse {
                 };
                 looks.pop();
                 let (in_flight, from, left) = (*in_flight, *from, looks.len());
-                let rate = MeasuredRate::from_ticks(&ticks[..next as usize], in_flight, self.base.run.cycle());
+                let rate = MeasuredRate::from_ticks(&ticks[..next as usize], in_flight, self.bursts(in_flight));
                 let Some(rate) = rate.map(|rate| rate.with_minimum_dispersion(&self.base.run)) else {
                     return if left == 0 { self.start_check(look.tick) } else { ProbeStep::Wait };
                 };
@@ -237,7 +244,8 @@ impl ProbeCourse {
                 if seen.len() < *ticks as usize && look.tick < self.end {
                     return ProbeStep::Wait;
                 }
-                self.check = MeasuredRate::from_ticks(seen, self.base.run.in_flight, self.base.run.cycle());
+                let in_flight = self.base.run.in_flight;
+                self.check = MeasuredRate::from_ticks(seen, in_flight, self.bursts(in_flight));
                 self.finish()
             }
             CourseState::Over => ProbeStep::End,
@@ -318,21 +326,31 @@ impl ProbeCourse {
         self.rates.last().map_or(0, settles)
     }
 
+    /// Bursts to be expected once this many requests are in flight.
+    fn bursts(&self, in_flight: u32) -> Bursts {
+        let before = self.rates.last().map_or(self.base.run.in_flight, |(rate, _)| rate.in_flight);
+        self.base.run.bursts_with(in_flight, in_flight.saturating_sub(before))
+    }
+
     /// Schedule of looks, in ticks, the first look last. `None` if there is too little time.
     fn look_schedule(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
-        let cycle = self.base.run.cycle();
+        let bursts = self.bursts(in_flight);
         let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
-        let left = whole_cycles(left, cycle);
-        if left < FIRST || expected_half_width(&self.base, in_flight, left, LOOKS - 1, 0.0) >= STAYS {
+        let left = bursts.whole_cycles(left);
+        let half_width =
+            |ticks: f64, look: usize, more: f64| expected_half_width(&self.base, in_flight, bursts, ticks, look, more);
+        if left < FIRST || half_width(left, LOOKS - 1, 0.0) >= STAYS {
             return None;
         }
         let mut sure = FIRST;
-        while sure < left && expected_half_width(&self.base, in_flight, sure, 1, 1.0) >= STAYS {
+        while sure < left && half_width(sure, 0, 0.0) >= STAYS {
             sure *= 1.1;
         }
-        let looks: [f64; LOOKS] = [sure / 2.0, sure, 2.0 * sure, left];
-        let whole = |look: &f64| whole_cycles(look.clamp(FIRST, left), cycle).max(FIRST).round() as u64;
-        let mut looks: Vec<u64> = looks.iter().map(whole).collect();
+        // Short windows may vary more than the run suggests: the looks in between lie evenly, up to a factor of two.
+        let factor = (left / sure.min(left)).powf(1.0 / (LOOKS - 1) as f64).min(2.0);
+        let looks = (0..LOOKS - 1).map(|look| sure * factor.powi(look as i32)).chain([left]);
+        let whole = |look: f64| bursts.whole_cycles(look.clamp(FIRST, left)).max(FIRST).round() as u64;
+        let mut looks: Vec<u64> = looks.map(whole).collect();
         looks.dedup();
         looks.reverse();
         Some(looks)
@@ -347,34 +365,30 @@ pub fn is_decisive(elasticity: &Elasticity) -> bool {
 
 /// True if a probe of this length can decide after this run, with `surely` additional standard errors.
 fn can_decide(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
+    let bursts = base.bursts();
     let left = ticks.saturating_sub(check_ticks(ticks) + drain_ticks(base, base.other)) as f64;
-    let left = whole_cycles(left, base.run.cycle());
-    left >= FIRST && expected_half_width(base, base.other, left, LOOKS - 1, surely) < STAYS
+    let left = bursts.whole_cycles(left);
+    left >= FIRST && expected_half_width(base, base.other, bursts, left, LOOKS - 1, surely) < STAYS
 }
 
 /// Ticks that repeat the run: half of the counted ticks.
 fn repetition_ticks(base: &BaselineRun, ticks: u64) -> u64 {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain_ticks(base, base.other));
-    whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
+    base.run.bursts.whole_cycles(left as f64 / 2.0).round() as u64
 }
 
 /// The expected repeated run, and the remaining ticks.
 fn expected_repetition(base: &BaselineRun, ticks: u64, repeats: u64) -> (BaselineRun, u64) {
-    let MeasuredRate { in_flight, per_tick, .. } = base.run;
-    let run =
-        base.run.with_capped_dispersion().expected_in_window(in_flight, per_tick, repeats as f64, base.run.cycle());
+    let MeasuredRate { in_flight, per_tick, bursts, .. } = base.run;
+    let run = base.run.with_capped_dispersion().expected_in_window(in_flight, per_tick, repeats as f64, bursts);
     (BaselineRun { run, ..*base }, ticks - repeats)
 }
 
 /// Expected half-width of the interval at a look if the rate does not follow the requests in flight, with `more`
 /// additional standard errors.
-fn expected_half_width(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
-    half_width(
-        &base.run,
-        &base.run.expected_in_window(in_flight, base.run.per_tick, ticks, base.run.cycle()),
-        look,
-        more,
-    )
+fn expected_half_width(base: &BaselineRun, in_flight: u32, bursts: Bursts, ticks: f64, look: usize, more: f64) -> f64 {
+    let other = base.run.expected_in_window(in_flight, base.run.per_tick, ticks, bursts);
+    half_width(&base.run, &other, look, more)
 }
 
 /// Ticks until `other` requests are in flight. Downwards, every connection is answered once, and every second one sends
@@ -396,7 +410,7 @@ mod tests {
 
     #[test]
     fn silent_workers_do_not_block_the_probe() {
-        let run = MeasuredRate::from_ticks(&[10.0; 400], 8, 0.8).unwrap();
+        let run = MeasuredRate::from_ticks(&[10.0; 400], 8, Bursts { cycle: 0.8, size: 8.0 }).unwrap();
         let mut course = ProbeCourse::start(BaselineRun { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
         for tick in 1_001..1_200 {
             let order = course.next_step(&TickCounts { tick, in_flight: 4, ticks: &|_| &[] });
@@ -411,12 +425,13 @@ mod tests {
         // Two per tick on average, with the variance of a Poisson process.
         let mut random = onrush_plan::Random::new(1);
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
-        let run = MeasuredRate::from_ticks(&counts, 8, 4.0).unwrap();
+        let bursts = Bursts { cycle: 4.0, size: 8.0 };
+        let run = MeasuredRate::from_ticks(&counts, 8, bursts).unwrap();
         let begin = |ticks| ProbeCourse::start(BaselineRun { run, other: 4, ticks }, 0, 8).map(|_| ());
         let Err(Unaffordable(needed)) = begin(20) else { panic!("20 ticks are too short") };
         assert!((100..1_000).contains(&needed), "{needed}");
         assert_eq!(begin(needed), Ok(()));
-        let few = MeasuredRate::from_ticks(&counts[..20], 8, 4.0).unwrap();
+        let few = MeasuredRate::from_ticks(&counts[..20], 8, bursts).unwrap();
         let course = ProbeCourse::start(BaselineRun { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
         assert_eq!(course.initial_in_flight(), 8, "a run of few responses is repeated");
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use onrush_plan::{Load, Plan, Probing, Stop};
 use onrush_stats::{Errors, Phase, Totals};
-use onrush_text::units::{counted, spaced};
+use onrush_text::units::{spaced, thousands};
 
 use crate::failure::why_row;
 use crate::run::{Interrupt, Outcome, Probe, RUN_TICK, RunEnd, Slot, TICK, Tail, TailEnd, nanos};
@@ -88,7 +88,7 @@ pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interru
     Some(match tail {
         Some(tail) if !needs_more => {
             let (probe, end) = setting.run_probe(tail, Totals::default(), Duration::ZERO, interrupt);
-            outcome.stuck.extend(end.stuck);
+            outcome.stuck_after.extend(end.stuck);
             probe
         }
         tail => {
@@ -101,7 +101,7 @@ pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interru
 /// Ends the workers of a finished run that are no longer needed.
 pub fn dismiss_workers(tail: Option<Tail>, outcome: &mut Outcome) {
     if let Some(tail) = tail {
-        outcome.stuck.extend(tail.end_workers().stuck);
+        outcome.stuck_after.extend(tail.end_workers().stuck);
     }
 }
 
@@ -176,7 +176,8 @@ impl ProbedRun<'_> {
         let counters = &end.totals.counters;
         let mut probe =
             Probe { duration_s: (passed + length).as_secs_f64(), requests: counters.started, ..Probe::default() };
-        probe.failed = broke_off.or_else(|| self.reason_not_comparable(&end, &ticks));
+        let stuck = end.stuck.first().map(|(_, callback)| format!("{callback}() of the script did not return"));
+        probe.failed = stuck.or(broke_off).or_else(|| self.reason_not_comparable(&end, &ticks));
         if probe.failed.is_none() {
             self.add_results(&mut probe, &course, &ticks, begin);
         }
@@ -242,7 +243,11 @@ impl ProbedRun<'_> {
             let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, self.plan));
             return Some(format!(
                 "{} failed during the probe: {}",
-                counted(failed, "connect or request"),
+                if failed == 1 {
+                    "1 connect or request".to_owned()
+                } else {
+                    format!("{} connects or requests", thousands(failed))
+                },
                 most.unwrap_or_default()
             ));
         }

@@ -21,6 +21,10 @@ const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
 pub const LOOKS: usize = 4;
 /// Shortfall of a window, as a fraction of a cycle, that still counts as a whole cycle.
 const ROUNDING: f64 = 0.05;
+/// Bursts of less than this share of the requests in flight are even.
+const EVEN: f64 = 0.25;
+/// Fewest ticks per cycle that show its bursts.
+const RESOLVED: f64 = 4.0;
 /// From this many cycles on, a partial cycle does not matter.
 const CYCLES: f64 = 16.0;
 /// A run of fewer ticks is too short to estimate the variation of its rate.
@@ -43,14 +47,24 @@ pub struct MeasuredRate {
     pub dispersion: f64,
     /// Number of batches behind the dispersion.
     batches: usize,
+    /// How evenly the responses come.
+    pub bursts: Bursts,
     /// Number of responses that may be missing or extra because the window cuts a burst.
     cut: f64,
 }
 
+/// Responses that arrive together because their requests left together and take equally long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bursts {
+    /// Ticks between two bursts. Zero if the responses are even.
+    pub cycle: f64,
+    /// Responses in a burst.
+    pub size: f64,
+}
+
 impl MeasuredRate {
-    /// Rate over these ticks. `None` if they are too few or have no responses. `cycle`: ticks per cycle of all requests
-    /// in flight, if all take equally long.
-    pub fn from_ticks(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
+    /// Rate over these ticks. `None` if they are too few or have no responses.
+    pub fn from_ticks(ticks: &[f64], in_flight: u32, bursts: Bursts) -> Option<Self> {
         let responses: f64 = ticks.iter().sum();
         let per_tick = responses / ticks.len() as f64;
         if ticks.len() < BATCHES_MIN || responses <= 0.0 {
@@ -60,27 +74,45 @@ impl MeasuredRate {
         let batches: Vec<f64> = ticks.rchunks_exact(size).map(|ticks| ticks.iter().sum()).collect();
         let mean = batches.iter().sum::<f64>() / batches.len() as f64;
         let dispersion = if mean > 0.0 { variance(&batches) / mean } else { 0.0 };
-        let cut = burst_remainder(ticks.len() as f64, in_flight, cycle);
-        Some(Self { in_flight, ticks: ticks.len(), responses, per_tick, dispersion, batches: batches.len(), cut })
+        let cut = bursts.remainder(ticks.len() as f64);
+        Some(Self {
+            in_flight,
+            ticks: ticks.len(),
+            responses,
+            per_tick,
+            dispersion,
+            batches: batches.len(),
+            bursts,
+            cut,
+        })
     }
 
     /// Rate at the end of a run.
     pub fn from_end_of_run(ticks: &[f64], in_flight: u32) -> Option<Self> {
-        let cycle = Self::from_ticks(ticks, in_flight, f64::INFINITY)?.cycle();
-        let length = (whole_cycles(ticks.len() as f64, cycle).round() as usize).max(BATCHES_MIN).min(ticks.len());
-        Self::from_ticks(&ticks[ticks.len() - length..], in_flight, cycle)
+        let bursts = Bursts::from_ticks(ticks, in_flight);
+        let length = (bursts.whole_cycles(ticks.len() as f64).round() as usize).max(BATCHES_MIN).min(ticks.len());
+        Self::from_ticks(&ticks[ticks.len() - length..], in_flight, bursts)
     }
 
     /// Rate per shorter tick; `times` of them make one tick.
     pub fn in_shorter_ticks(self, times: u32) -> Self {
-        Self { per_tick: self.per_tick / f64::from(times), ..self }
+        let times = f64::from(times);
+        let bursts = Bursts { cycle: self.bursts.cycle * times, ..self.bursts };
+        Self { per_tick: self.per_tick / times, bursts, ..self }
     }
 
     /// Expected rate in a window of this many ticks, with the same dispersion.
-    pub fn expected_in_window(&self, in_flight: u32, per_tick: f64, ticks: f64, cycle: f64) -> Self {
-        let batches = BATCHES.min(ticks as usize);
-        let cut = burst_remainder(ticks, in_flight, cycle);
-        Self { in_flight, responses: per_tick * ticks, per_tick, batches, cut, ..*self }
+    pub fn expected_in_window(&self, in_flight: u32, per_tick: f64, ticks: f64, bursts: Bursts) -> Self {
+        let (batches, cut) = (BATCHES.min(ticks as usize), bursts.remainder(ticks));
+        Self { in_flight, responses: per_tick * ticks, per_tick, batches, bursts, cut, ..*self }
+    }
+
+    /// Bursts to be expected with another number of requests in flight, after `added` requests left at once.
+    pub fn bursts_with(&self, in_flight: u32, added: u32) -> Bursts {
+        let in_flight = f64::from(in_flight);
+        let size = (self.bursts.size * in_flight / f64::from(self.in_flight)).max(added.into());
+        let is_even = self.bursts.cycle == 0.0 && size < EVEN * in_flight;
+        Bursts { cycle: if is_even { 0.0 } else { self.cycle() }, size }
     }
 
     /// Ticks in which as many responses arrive as requests are in flight.
@@ -117,19 +149,34 @@ impl MeasuredRate {
     }
 }
 
-/// Longest window within `ticks` that consists of whole cycles, where partial cycles matter.
-pub fn whole_cycles(ticks: f64, cycle: f64) -> f64 {
-    if cycle * CYCLES < ticks { ticks } else { (ticks / cycle + ROUNDING).floor() * cycle }
-}
+impl Bursts {
+    /// Bursts in these ticks: the range of the deviation from a constant rate, if the ticks are short and numerous
+    /// enough to show it, and otherwise all requests in flight.
+    pub fn from_ticks(ticks: &[f64], in_flight: u32) -> Self {
+        let (in_flight, per_tick) = (f64::from(in_flight), ticks.iter().sum::<f64>() / ticks.len() as f64);
+        let cycle = in_flight / per_tick;
+        if cycle < RESOLVED || cycle * 2.0 > ticks.len() as f64 {
+            return Self { cycle, size: in_flight };
+        }
+        let (mut deviation, mut low, mut high) = (0.0_f64, 0.0_f64, 0.0_f64);
+        for responses in ticks {
+            deviation += responses - per_tick;
+            (low, high) = (low.min(deviation), high.max(deviation));
+        }
+        let size = (high - low).min(in_flight);
+        Self { cycle: if size < EVEN * in_flight { 0.0 } else { cycle }, size }
+    }
 
-/// Number of responses due to chance if all requests take equally long, and responses come in bursts.
-fn burst_remainder(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
-    let part = if (ticks - whole_cycles(ticks, cycle)).abs() <= 1.0 && cycle * CYCLES >= ticks {
-        1.0 / 8.0
-    } else {
-        1.0 / 2.0
-    };
-    f64::from(in_flight) * part
+    /// Longest window within `ticks` that consists of whole cycles, where partial cycles matter.
+    pub fn whole_cycles(self, ticks: f64) -> f64 {
+        if self.cycle * CYCLES < ticks { ticks } else { (ticks / self.cycle + ROUNDING).floor() * self.cycle }
+    }
+
+    /// Number of responses in a window that are due to chance, because a burst is cut off.
+    fn remainder(self, ticks: f64) -> f64 {
+        let is_whole = self.cycle * CYCLES >= ticks && (ticks - self.whole_cycles(ticks)).abs() <= 1.0;
+        self.size * if is_whole { 1.0 / 8.0 } else { 1.0 / 2.0 }
+    }
 }
 
 /// Ticks per batch: whole cycles, if the window has enough of them.
@@ -171,6 +218,10 @@ mod tests {
 
     use super::*;
 
+    fn of_cycle(in_flight: u32, cycle: f64) -> Bursts {
+        Bursts { cycle, size: in_flight.into() }
+    }
+
     #[test]
     fn errors_come_from_batches_and_not_from_counts() {
         let mut random = Random::new(3);
@@ -184,16 +235,19 @@ mod tests {
                 count += 1.0;
             }
         };
-        let constant = MeasuredRate::from_ticks(&[10.0; 400], 4, 0.4).unwrap();
+        let constant = MeasuredRate::from_ticks(&[10.0; 400], 4, of_cycle(4, 0.4)).unwrap();
         assert!(constant.dispersion < 0.01 && constant.standard_error() < 0.001, "{constant:?}");
         let random: Vec<MeasuredRate> = (0..200)
-            .map(|_| MeasuredRate::from_ticks(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, 0.4).unwrap())
+            .map(|_| {
+                MeasuredRate::from_ticks(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, of_cycle(4, 0.4))
+                    .unwrap()
+            })
             .collect();
         let mean = random.iter().map(|rate| rate.dispersion).sum::<f64>() / 200.0;
         assert!((0.9..1.5).contains(&mean), "{mean}");
         // Bursts of all requests in flight. The cycle is no multiple of a tick.
         let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
-        let bursts = MeasuredRate::from_ticks(&bursts, 8, 3.7).unwrap();
+        let bursts = MeasuredRate::from_ticks(&bursts, 8, of_cycle(8, 3.7)).unwrap();
         assert!(bursts.standard_error() < 0.02, "{bursts:?}");
     }
 
@@ -201,19 +255,19 @@ mod tests {
     fn drift_needs_a_fifth_and_three_errors() {
         let at = |per_tick: f64, ticks: usize| {
             let counts: Vec<f64> = (0..ticks).map(|tick| per_tick + [-0.1, 0.1][tick % 2] * per_tick).collect();
-            MeasuredRate::from_ticks(&counts, 4, 0.4).unwrap()
+            MeasuredRate::from_ticks(&counts, 4, of_cycle(4, 0.4)).unwrap()
         };
         for (later, has) in [(7.5, true), (8.5, false), (12.5, true), (11.5, false)] {
             assert_eq!(has_drifted(&at(10.0, 400), &at(later, 20)), has, "{later}");
         }
         // Half the rate over few responses, by chance.
-        let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, 8.0).unwrap();
+        let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, of_cycle(4, 8.0)).unwrap();
         assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
     }
 
     #[test]
     fn too_few_ticks_and_silence_have_no_rate() {
-        assert_eq!(MeasuredRate::from_ticks(&[5.0; BATCHES_MIN - 1], 4, 1.0), None);
-        assert_eq!(MeasuredRate::from_ticks(&[0.0; 100], 4, 1.0), None);
+        assert_eq!(MeasuredRate::from_ticks(&[5.0; BATCHES_MIN - 1], 4, of_cycle(4, 1.0)), None);
+        assert_eq!(MeasuredRate::from_ticks(&[0.0; 100], 4, of_cycle(4, 1.0)), None);
     }
 }

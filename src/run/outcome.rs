@@ -94,6 +94,8 @@ pub struct Outcome {
     /// Threads (numbered from 1) that never returned from their script, with the blocking callback. Their measurements
     /// since the last hand-over are missing.
     pub stuck: Vec<(usize, &'static str)>,
+    /// Threads (numbered from 1) that never returned from their script after the run, which is complete.
+    pub stuck_after: Vec<(usize, &'static str)>,
     /// Threads (numbered from 1) that their script ended before the end of the run, with the time since measuring
     /// began; zero in the warm-up.
     pub stopped: Vec<(usize, Duration)>,
@@ -199,6 +201,7 @@ impl Outcome {
             pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
+            stuck_after: Vec::new(),
             stopped: Vec::new(),
             seen: None,
             recent: Vec::new(),

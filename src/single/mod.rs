@@ -191,8 +191,10 @@ impl RunEnding<'_> {
                 });
             }
             self.wait_for_files();
-            if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
+            if let Some(mut script) = script.filter(|_| {
                 // `done` might touch the state of a stuck thread, which is forbidden.
+                outcome.breakdown.is_none() && outcome.stuck.is_empty() && outcome.stuck_after.is_empty()
+            }) {
                 let done = guard(|| call_done(plan, &outcome, &mut script)).and_then(|done| done);
                 done.unwrap_or_else(|error| self.record_error(&error));
             }
@@ -253,7 +255,7 @@ impl RunEnding<'_> {
 
     /// Records why a run broke off, if it did.
     fn record_breakdown(&mut self, outcome: &Outcome) {
-        for sentence in failure::stuck(outcome) {
+        for sentence in failure::stuck(outcome).into_iter().chain(failure::stuck_after(outcome)) {
             self.code = EXIT_WRONG;
             self.said.push(format!("onrush: {sentence}"));
         }

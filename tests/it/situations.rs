@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, RangeInclusive};
 use std::process::{Child, Command, Stdio};
 
 use onrush_plan::Random;
@@ -348,12 +348,17 @@ struct TriedSituation {
     row: String,
 }
 
-/// A closed loop at a random target.
-fn closed_loop(context: &Context, random: &mut Random, length: &str) -> TriedSituation {
+/// A closed loop at a random target whose computed rate is in this range, in responses per second.
+fn closed_loop(context: &Context, random: &mut Random, length: &str, per_s: RangeInclusive<f64>) -> TriedSituation {
     let server = Served::start();
-    let workers = random.below(25) as u32;
-    let target = ServerWorkers { workers, service: ServiceKind::drawn(random), ms: between(random, 0.8, 27.0) };
-    let c = between(random, 4.0, 1_000.0).round() as u32;
+    let (target, c) = loop {
+        let workers = random.below(25) as u32;
+        let target = ServerWorkers { workers, service: ServiceKind::drawn(random), ms: between(random, 0.8, 27.0) };
+        let c = between(random, 4.0, 1_000.0).round() as u32;
+        if per_s.contains(&target.per_s(c)) {
+            break (target, c);
+        }
+    };
     let url = served_url(&server, &target.path());
     let judged = RunVerdict::from_program(context.onrush().words(&format!("-t1 -c{c} {length}")).word(&url));
     let other = judged.compared.map_or(c / 2, |[_, other]| other);
@@ -472,13 +477,15 @@ fn random_verdicts_are_never_confidently_wrong(context: &Context) {
         let beside = (index % 2 == 1).then(BusyLoop::start);
         let TriedSituation { class, kind, probe_s, row } = match index % 9 {
             2 | 6 => rate(context, &mut random, "-d10s"),
+            7 => closed_loop(context, &mut random, "-d10s", 50.0..=ABOVE),
             8 => observed(context, &mut random),
-            _ => closed_loop(context, &mut random, "-d10s"),
+            _ => closed_loop(context, &mut random, "-d10s", 0.0..=f64::INFINITY),
         };
         // onrush's view of its own threads is correct on a busy machine.
         let is_taken = beside.is_some() || row.contains("the hypervisor took");
         let class = if row.contains(": generator_cpu: ") && is_taken { Class::Machine } else { class };
-        println!("{index} {class:?} {}{row}", if beside.is_some() { "beside a busy loop: " } else { "" });
+        let probe = probe_s.map(|probe_s| format!(" (probe {probe_s:.2} s)")).unwrap_or_default();
+        println!("{index} {class:?} {}{row}{probe}", if beside.is_some() { "beside a busy loop: " } else { "" });
         table.add(&kind, class);
         probes_s.extend(probe_s);
     }

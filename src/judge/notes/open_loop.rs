@@ -32,6 +32,8 @@ const BUSY_MIN_S: f64 = 0.2;
 /// Requests due while all connections were busy are noted from [`CROWDED`] of the time. If late requests have a note,
 /// this share of the late requests suffices.
 const CROWDED_OF_LATE: f64 = 0.5;
+/// All connections were busy only for a while below this share of the time.
+const PASSING: f64 = 0.5;
 /// If responses take this many times as long while connections are busy, the target may be the bottleneck.
 const SLOWED: f64 = 2.0;
 /// Requests left over from the warm-up are mentioned from this many per second, the smallest visible rate.
@@ -407,7 +409,7 @@ impl ScheduledRun<'_> {
         let on_average = taken + 2.0 * taken.sqrt();
         // If connections were scarce only for a while: one more for each request that became due during the longest
         // wait.
-        let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
+        let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0 && share < PASSING;
         let due = counts.due as f64 / batch;
         let waited = known.filter(|_| is_passing).map_or(0.0, |most| {
             let longest_s = self.open_loop.all_busy_max_s.min(self.lateness.max_us.unwrap_or(0.0) / 1e6);

@@ -24,7 +24,7 @@ pub(super) fn refuses_too_many(load: &Load) -> bool {
 }
 
 /// The number of unsuccessful responses, by status or by check, whichever is larger.
-fn count_refused_responses(load: &Load) -> u64 {
+pub(super) fn count_refused_responses(load: &Load) -> u64 {
     load.refused.max(load.failed_checks)
 }
 

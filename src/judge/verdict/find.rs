@@ -5,7 +5,7 @@ use onrush_plan::LimitedBy;
 use super::connections::is_accept_queue_full;
 use super::target::target_died;
 use super::words::{format_number, format_percent, format_seconds, format_time};
-use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
+use crate::record::evidence::{Evidence, Latency, Load, SLOW, Thirds};
 use crate::record::{Finding, Note, NoteId};
 
 /// A change of the rate is more than noise from this many standard errors …
@@ -68,6 +68,11 @@ fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
         latency.p99_us >= (SLOW as f64 * latency.p50_us).max(TAIL_MIN_US) && late_us < latency.p99_us / 2.0
     };
     generator.stalled_s < STALLED_S && latency.as_ref().is_some_and(is_slow)
+}
+
+/// True if the rate rose during the run.
+pub(super) fn warms_up(load: &Load) -> bool {
+    load.thirds.and_then(rate_change) == Some(Finding::WarmingUp)
 }
 
 /// The change of the rate, if larger than noise.

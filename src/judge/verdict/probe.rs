@@ -1,5 +1,6 @@
 //! The rule on the probe, and advice if nothing decides: latencies alone do not show whether requests queued.
 
+use super::find::warms_up;
 use super::network::rule_on_network_queue;
 use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
 use super::ruling::{Ruling, make_ruling, unclear_ruling};
@@ -12,11 +13,13 @@ use onrush_plan::LimitedBy;
 /// Below this elasticity, more requests in flight reduce the rate.
 const BACKWARDS: f64 = -0.3;
 
+/// A sentence calls a rate the same, or half, if it differs by less than this share of the larger rate.
+const ABOUT: f64 = 0.05;
 /// The reason for an unclear closed loop without a probe.
 const SHOWN: &str = "nothing that was observed tells which";
 /// The summary for an unclear closed loop without a probe.
 const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
-/// A probe longer than this, in seconds, is not advised unless one was requested.
+/// A probe longer than this, in seconds, is not advised.
 const PROBE_MAX_S: f64 = 120.0;
 /// Factor by which to lengthen a probe that was not precise enough.
 const PRECISER: f64 = 4.0;
@@ -33,9 +36,11 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
     };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates = format!(
-        "{}/s with {first} in flight, {}/s with {other} in flight",
+        "{}/s with {} in flight, {}/s with {} in flight",
         format_number(first_per_s),
-        format_number(other_per_s)
+        format_number(first.into()),
+        format_number(other_per_s),
+        format_number(other.into())
     );
     if low > BEYOND {
         let reason = format!("the probe tells nothing: {rates}");
@@ -47,7 +52,8 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
         let (summary, advice) = if other > first {
             (format!("{so_many} brought {brought}"), about(other_per_s))
         } else {
-            let so_much = if first == 2 * other { "half" } else { &brought };
+            let is_half = first == 2 * other && (other_per_s / first_per_s - 0.5).abs() < ABOUT;
+            let so_much = if is_half { "half" } else { &brought };
             let up = if probe.is_from_stages() { "" } else { "--probe up tells whether more would bring more" };
             (format!("{so_many} brought {so_much}"), up.to_owned())
         };
@@ -64,9 +70,12 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
             return Some(queued);
         }
         let target = rule_on_target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
-        let summary =
-            format!("the target is at its limit ({so_many} brought the same {}/s)", format_number(first_per_s));
-        return make_ruling(LimitedBy::Target, summary, rates + &target, "");
+        let change = other_per_s / first_per_s - 1.0;
+        let is_same = change.abs() < ABOUT;
+        let so_much = if is_same { format!("the same {}/s", format_number(first_per_s)) } else { brought };
+        let summary = format!("the target is at its limit ({so_many} brought {so_much})");
+        let advice = if other < first && change >= ABOUT { about(other_per_s) } else { String::new() };
+        return make_ruling(LimitedBy::Target, summary, rates + &target, &advice);
     }
     if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
         let more = if other > first { about(other_per_s) } else { String::new() };
@@ -125,11 +134,12 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
         let ended = "neither what was due nor what has ended tells".to_owned();
-        let reason = grows.map_or(ended, |Backlog { before, last, least, .. }| {
-            let [mean, before, last] = [before.midpoint(last), before, last].map(format_number);
+        let reason = grows.map_or(ended, |Backlog { before, last, least, waiting, .. }| {
+            let [mean, before, last] = [before.midpoint(last) + waiting, before, last].map(format_number);
             match least.filter(|_| !may_grow(load)).map(format_number) {
                 Some(least) => {
-                    format!("{mean} requests were in flight on average and {least} at the quietest time, a queue as of a target at its limit")
+                    let waited = if waiting < 0.5 { "" } else { " or waited for a connection" };
+                    format!("{mean} requests were in flight{waited} on average and {least} at the quietest time, a queue as of a target at its limit")
                 }
                 None => {
                     format!("{before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
@@ -141,8 +151,11 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {
         let up = if up { "up:" } else { "" };
-        (time_s <= PROBE_MAX_S || probe.was_planned)
-            .then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
+        // A longer probe does not help while the rate rises.
+        if warms_up(load) {
+            return Some("add --warmup: the rate rose during the run".to_owned());
+        }
+        (time_s <= PROBE_MAX_S).then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), needed_s, up, .. }, ..) => {

@@ -63,10 +63,12 @@ pub(super) fn may_grow(load: &Load) -> bool {
 }
 
 /// True if the mean queue is so long that the target may be at its limit. The queue is the number in flight minus that
-/// at the quietest time of the run, when workers and network held all requests.
+/// at the quietest time of the run, when workers and network held all requests, plus the due requests that waited for a
+/// connection.
 pub(super) fn may_queue(load: &Load) -> bool {
-    let is_long = |Backlog { before, last, least, .. }: Backlog| {
-        least.is_some_and(|least| before.midpoint(last) - least > 0.5 + SHORT * (load.completed as f64).sqrt())
+    let is_long = |Backlog { before, last, least, waiting, .. }: Backlog| {
+        let queue = |least: f64| before.midpoint(last) - least + waiting;
+        least.is_some_and(|least| queue(least) > 0.5 + SHORT * (load.completed as f64).sqrt())
     };
     load.backlog.is_some_and(is_long)
 }

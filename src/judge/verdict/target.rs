@@ -1,7 +1,7 @@
 //! Rules on the target: its behaviour and, if visible, its processes.
 
 use super::connections::rule_on_idle_connections;
-use super::failures::{FAILED, advice_on_failures, describe_failures, fails_often};
+use super::failures::{FAILED, advice_on_failures, count_refused_responses, describe_failures, fails_often};
 use super::network::rule_on_network_queue;
 use super::ruling::{Ruling, make_ruling};
 use super::threads::{BUSY, generator_utilization_clause};
@@ -19,8 +19,10 @@ const SILENT: f64 = 0.1;
 const SILENT_MIN_S: f64 = 0.2;
 /// A target silent for this share of the run is its limit.
 const QUIET: f64 = 0.25;
-/// Hanging requests are the limit from this share of the requests in flight.
+/// Hanging requests are the limit from this share of the requests in flight …
 const HANGING: f64 = 0.05;
+/// … and with a rate, where few requests are in flight, from this share on however few they are.
+const MANY: f64 = 0.5;
 
 /// True if the target's failures or silence decide, rather than a stall of onrush or a wait for a processor: without
 /// the latter, more requests would have failed.
@@ -30,6 +32,7 @@ pub(super) fn target_failed(evidence: &Evidence) -> bool {
     let is_longer = |silent_s: f64| silent_s > generator.stalled_s;
     let is_silent = is_often_silent(load) && is_longer(load.quiet_s) && rule_on_idle_connections(evidence).is_none();
     let requests = load.connect_errors.saturating_add(load.failed_requests()).saturating_add(load.abandoned);
+    let requests = requests.saturating_add(count_refused_responses(load));
     let fails = match load.completed {
         0 => load.failures() > 0 && load.failures() >= load.connections,
         completed => requests >= completed,
@@ -105,7 +108,9 @@ fn is_often_silent(load: &Load) -> bool {
 /// Requests that get no response while others do.
 pub(super) fn rule_on_hanging_requests(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // With a rate, few requests are in flight at any time.
-    let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
+    let is_rare = load.asked_per_s.is_some()
+        && (load.hanging as f64) < FAILED * load.completed as f64
+        && (load.hanging as f64) < MANY * load.all_in_flight();
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };

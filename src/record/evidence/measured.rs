@@ -439,8 +439,8 @@ fn growth(timeline: &Timeline) -> Option<f64> {
     (slope >= GROWTH_MIN && slope > STEEP * error).then(|| figure(slope))
 }
 
-/// The requests in flight earlier and later in the run. At the beginning there are few, for as long as responses take; `None`:
-/// that is most of the run.
+/// Requests in flight earlier and later in the run. At the beginning there are few, for as long as responses take. If
+/// most of the run is its beginning, the mean of all of it, and the number that the quickest responses suggest.
 fn backlog(outcome: &Outcome) -> Option<Backlog> {
     let Timeline { rows, length_ns } = &outcome.timeline;
     let mut open = outcome.totals.counters.carried as f64;
@@ -453,17 +453,34 @@ fn backlog(outcome: &Outcome) -> Option<Backlog> {
             open - change / 2.0
         })
         .collect();
-    let begun = (BEGINNING * outcome.totals.latency.mean()? / *length_ns as f64).ceil() as usize + 1;
-    let before = in_flight.get(begun..rows.len() / 2).filter(|before| !before.is_empty())?;
+    let (latency, elapsed_s) = (&outcome.totals.latency, outcome.elapsed.as_secs_f64());
+    let begins = (BEGINNING * latency.mean()? / *length_ns as f64).ceil() as usize;
     let last = rows.len() - rows.len() / 3..rows.len();
-    let completed: u64 = rows[last.clone()].iter().map(|row| row.completed).sum();
-    let last_s = outcome.elapsed.as_secs_f64() - last.start as f64 * *length_ns as f64 / 1e9;
-    let last_per_s = if last_s > 0.0 { figure(completed as f64 / last_s) } else { 0.0 };
-    let last = &in_flight[last];
+    // A short run has no row to spare.
+    let (begun, until, least_from) = if begins + 1 < rows.len() / 2 {
+        (begins + 1, rows.len() / 2, begins + 1)
+    } else {
+        (begins, (rows.len() / 2).max(begins + 1).min(last.start), begins.saturating_sub(1))
+    };
+    // By Little's law.
+    let all_ns: u128 = rows.iter().map(|row| row.scheduled.sum_ns).sum();
+    let waiting = figure(all_ns.saturating_sub(latency.sum()) as f64 / 1e9 / elapsed_s);
     let mean = |numbers: &[f64]| figure(numbers.iter().sum::<f64>() / numbers.len() as f64);
-    let least = in_flight[begun..].iter().copied().reduce(f64::min).map(figure);
-    Some(Backlog { before: mean(before), last: mean(last), least, last_per_s })
+    let Some(before) = in_flight.get(begun..until).filter(|before| !before.is_empty() && !last.is_empty()) else {
+        let per_s = latency.count() as f64 / elapsed_s;
+        let all = figure(latency.sum() as f64 / 1e9 / elapsed_s);
+        let least = Some(figure(per_s * latency.percentile(QUICK) as f64 / 1e9));
+        return Some(Backlog { before: all, last: all, least, waiting, last_per_s: figure(per_s) });
+    };
+    let completed: u64 = rows[last.clone()].iter().map(|row| row.completed).sum();
+    let last_s = elapsed_s - last.start as f64 * *length_ns as f64 / 1e9;
+    let last_per_s = if last_s > 0.0 { figure(completed as f64 / last_s) } else { 0.0 };
+    let least = in_flight[least_from..].iter().copied().reduce(f64::min).map(figure);
+    Some(Backlog { before: mean(before), last: mean(&in_flight[last]), least, waiting, last_per_s })
 }
+
+/// Percentile of the latencies that hardly waited in a queue.
+const QUICK: f64 = 10.0;
 
 /// The index of dispersion of responses, from the rates of samples. The standard deviation is half of the distance of the
 /// percentiles that enclose it in a normal distribution: the first sample, and those of a stall, do not count.
@@ -619,7 +636,30 @@ mod tests {
         outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: vec![row; 12] };
         outcome.elapsed = Duration::from_secs(12);
         outcome.totals.counters.carried = 20;
-        assert_eq!(backlog(&outcome), Some(Backlog { before: 20.0, last: 20.0, least: Some(20.0), last_per_s: 90.0 }));
+        assert_eq!(
+            backlog(&outcome),
+            Some(Backlog { before: 20.0, last: 20.0, least: Some(20.0), waiting: 0.0, last_per_s: 90.0 })
+        );
+    }
+
+    #[test]
+    fn short_runs_have_a_backlog() {
+        let backlog_of = |rows: &[[u64; 2]], latency_ms: u64| {
+            let mut outcome = flawless(0, 10);
+            let row = |&[started, completed]: &[u64; 2]| RowFigures { started, completed, ..RowFigures::default() };
+            outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: rows.iter().map(row).collect() };
+            outcome.elapsed = Duration::from_secs(rows.len() as u64);
+            for _ in 0..rows.iter().map(|row| row[1]).sum() {
+                outcome.totals.latency.record(latency_ms * 1_000_000);
+            }
+            backlog(&outcome).unwrap()
+        };
+        let three = backlog_of(&[[520, 500]; 3], 20);
+        assert_eq!((three.before, three.last, three.least), (30.0, 50.0, Some(10.0)), "20 more each second");
+        let five = backlog_of(&[[520, 500]; 5], 20);
+        assert_eq!((five.before, five.last, five.least), (30.0, 90.0, Some(10.0)));
+        let one = backlog_of(&[[520, 500]], 20);
+        assert!((one.before - 10.0).abs() < 0.2 && one.before == one.last && one.least >= Some(9.8), "{one:?}");
     }
 
     #[test]

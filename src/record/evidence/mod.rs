@@ -454,13 +454,16 @@ pub struct Silence {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Backlog {
-    /// In the first half of the run, but for its beginning.
+    /// In the first half of the run, but for its beginning. A run that is too short for that has its mean here and in
+    /// `last`.
     pub before: f64,
     /// In the last third.
     pub last: f64,
     /// In the row with the fewest, but for the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
+    /// Due requests that waited for a connection, on average.
+    pub waiting: f64,
     /// Responses per second in the last third.
     pub last_per_s: f64,
 }

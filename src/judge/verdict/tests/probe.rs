@@ -44,6 +44,21 @@ fn probes_need_precision_and_idle_generators() {
         evidence.probe = Some(build_probe(16, 12, [2_000, 1_500], [0.9, 1.1]));
     });
     assert!(!few.reason.contains("allows"), "a note says how many streams are allowed: {few:?}");
+    let fuller = verdict_after(|evidence| evidence.probe = Some(build_probe(24, 12, [2_003, 1_196], [0.71, 0.8])));
+    assert!(fuller.summary.ends_with("(half as many in flight brought 40 % less)"), "it is no half: {fuller:?}");
+    let thrashes = verdict_after(|evidence| {
+        evidence.load.connections = 32;
+        evidence.probe = Some(build_probe(32, 16, [126, 200], [-0.8, -0.2]));
+    });
+    assert_eq!(
+        (thrashes.summary.as_str(), thrashes.advice.as_deref()),
+        ("the target is at its limit (half as many in flight brought 59 % more)", Some("-c 16: about 200/s"))
+    );
+    let warming = verdict_after(|evidence| {
+        evidence.load.thirds = Some(Thirds { first_per_s: 400.0, last_per_s: 900.0, error_per_s: 20.0 });
+        evidence.probe = Some(Probe { needed_s: Some(169.0), was_planned: true, ..Probe::default() });
+    });
+    assert_eq!(warming.advice.as_deref(), Some("add --warmup: the rate rose during the run"));
     let steep = verdict_after(|evidence| evidence.probe = Some(build_probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
     assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
     let cliff = verdict_after(|evidence| {

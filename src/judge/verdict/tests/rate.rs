@@ -4,7 +4,7 @@ use super::*;
 
 /// An open loop that used all of its connections in the end. With two in use, responses took `calm_ms`.
 fn fill_connections(evidence: &mut Evidence, calm_ms: f64) {
-    evidence.load.backlog = Some(Backlog { before: 9.0, last: 9.0, least: Some(9.0), last_per_s: 500.0 });
+    evidence.load.backlog = Some(Backlog { before: 9.0, last: 9.0, least: Some(9.0), waiting: 0.0, last_per_s: 500.0 });
     let load = &mut evidence.load;
     (load.left, load.crowded, load.in_flight, load.dispersion) = (Some(50), Some(0.9), 9.0, Some(1.0));
     let few =
@@ -83,7 +83,8 @@ fn rates_are_judged_by_due_and_ended() {
             |evidence| {
                 let load = &mut evidence.load;
                 (load.usually_left, load.left) = (Some(100), Some(40));
-                load.backlog = Some(Backlog { before: 12.0, last: 40.0, least: None, last_per_s: 1_000.0 });
+                load.backlog =
+                    Some(Backlog { before: 12.0, last: 40.0, least: None, waiting: 0.0, last_per_s: 1_000.0 });
             },
             "it is unclear whether the target kept up: 12 requests were in flight \
              earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
@@ -91,7 +92,7 @@ fn rates_are_judged_by_due_and_ended() {
         (
             |evidence| {
                 evidence.load.backlog =
-                    Some(Backlog { before: 17.0, last: 15.0, least: Some(4.0), last_per_s: 1_000.0 })
+                    Some(Backlog { before: 17.0, last: 15.0, least: Some(4.0), waiting: 0.0, last_per_s: 1_000.0 })
             },
             "it is unclear whether the target kept up: 16 requests were in flight on average \
              and 4 at the quietest time, a queue as of a target at its limit; run longer (-d)",
@@ -99,9 +100,17 @@ fn rates_are_judged_by_due_and_ended() {
         (
             |evidence| {
                 evidence.load.backlog =
-                    Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0), last_per_s: 1_000.0 })
+                    Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0), waiting: 0.0, last_per_s: 1_000.0 })
             },
             "the target kept up with 500 requests/s: 9.9 in flight on average",
+        ),
+        (
+            |evidence| {
+                let short = Backlog { before: 7.0, last: 7.0, least: Some(6.0), waiting: 100.0, last_per_s: 500.0 };
+                evidence.load.backlog = Some(short);
+            },
+            "it is unclear whether the target kept up: 107 requests were in flight or waited for a connection on average \
+             and 6 at the quietest time, a queue as of a target at its limit; run longer (-d)",
         ),
         (
             |evidence| evidence.load.read_errors = 2_500,
