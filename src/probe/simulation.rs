@@ -318,7 +318,7 @@ fn too_short_runs_are_repeated_first() {
 
 #[test]
 fn random_service_needs_more_responses_than_constant() {
-    for (service, most) in [(ServiceModel::Constant, 100.0), (ServiceModel::Exponential, 900.0)] {
+    for (service, most) in [(ServiceModel::Constant, 120.0), (ServiceModel::Exponential, 900.0)] {
         let mut target = SimulatedTarget::new(1, service, 1.5e-3, 1);
         let told = simulate_probe(&mut target, 8, 10, 2.0);
         let (rate, _) = told.result.expect("the probe ran");
