@@ -24,7 +24,7 @@ impl Plan {
         let rates = self.schedule.iter().flat_map(|schedule| &schedule.stages);
         let levels = self.levels.iter().flat_map(|levels| &levels.stages);
         let mut ends = stage_ends(rates.filter_map(|stage| stage.length));
-        ends.extend(self::stage_ends(levels.map(|level| level.length)));
+        ends.extend(stage_ends(levels.map(|level| level.length)));
         ends.sort_unstable();
         ends.dedup();
         let mut from = Duration::ZERO;

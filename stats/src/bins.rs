@@ -242,8 +242,8 @@ mod tests {
             let values = |place| values_of_bin(place, step);
             for place in 1..count(step) {
                 assert_eq!(values(place - 1).end() + 1, *values(place).start());
-                assert_eq!(super::bin_of_value(*values(place).start(), step), place);
-                assert_eq!(super::bin_of_value(*values(place).end(), step), place);
+                assert_eq!(bin_of_value(*values(place).start(), step), place);
+                assert_eq!(bin_of_value(*values(place).end(), step), place);
             }
         }
     }
