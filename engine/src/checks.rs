@@ -82,7 +82,6 @@ impl Checks {
     }
 
     /// Searches the next piece of a body for the texts.
-    #[inline]
     pub fn search_body(&mut self, checked: &mut Checked, piece: &[u8]) {
         if checked.failed >> self.headers.len() != 0 {
             self.search(checked, piece);

@@ -110,7 +110,6 @@ impl Live {
     }
 
     /// Records that the transport accepted `n` more bytes of the protocol.
-    #[inline(always)]
     pub fn on_accepted(&mut self, n: usize) {
         self.unsent -= n;
         self.protocol.handle_sent(n);
@@ -118,7 +117,6 @@ impl Live {
 
     /// Starts the part of a batch's rest that leaves together, once the earlier requests have left. Returns true if
     /// anything was started.
-    #[inline(always)]
     pub fn start_rest_of_batch(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         self.open.any_waits() && self.start_waiting(at, tally)
     }
@@ -149,7 +147,6 @@ impl Live {
     }
 
     /// Adds a started request.
-    #[inline(always)]
     pub fn add_request(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
             self.busy_since = now;
@@ -254,7 +251,6 @@ impl Live {
     }
 
     /// Records the protocol's events; `input`: the bytes that caused them.
-    #[inline(always)]
     fn record_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut counted = None;
         while let Some(event) = self.protocol.poll_event() {
@@ -480,7 +476,6 @@ impl Live {
         }
     }
 
-    #[inline(always)]
     fn on_complete(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let Some(mut request) = self.end_request(stream, at, tally) else { return };
         self.answered = true;
@@ -568,7 +563,6 @@ impl Live {
         }
     }
 
-    #[inline(always)]
     fn on_data(&mut self, stream: StreamId, data: &[u8], tally: &mut Tally, script: &Caller) {
         if let Some(transcript) = &mut tally.transcript {
             transcript.record_data(data);
@@ -668,7 +662,6 @@ impl Live {
     }
 
     /// Updates the connection's state after a request has been taken out.
-    #[inline(always)]
     fn on_request_ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
         // Gathered requests leave with the next wait. The connection is busy again only from then on.
         if self.open.are_gathered() {

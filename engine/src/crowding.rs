@@ -53,7 +53,6 @@ impl Crowding {
 impl<B: Backend> Engine<B> {
     /// Counts the time for which a due request has waited for a connection. Called before anything that may change
     /// that.
-    #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Scheduled(_) = self.dispatch.pacer {
             self.count_all_busy_time(now);

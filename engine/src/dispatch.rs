@@ -298,7 +298,6 @@ impl Dispatch {
     }
 
     /// True if the limit on requests in flight lets no batch begin or go on.
-    #[inline(always)]
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
             let next = if self.is_begun() { self.batch.len() - self.started } else { self.batch.len().max(1) };
@@ -320,7 +319,6 @@ impl Dispatch {
     }
 
     /// True if the limit allows another request in flight on a connection.
-    #[inline]
     fn allows_another_request(&self, slot: &mut Slot) -> bool {
         let Some(limit) = self.limit else { return true };
         let most = limit.share_of_rank(slot.rank) as usize;
@@ -334,7 +332,6 @@ impl Dispatch {
     }
 
     /// True if the script lets a connection begin a batch now. Otherwise sets timers for the pauses that come first.
-    #[inline(always)]
     pub fn pause_is_over(
         &mut self,
         conn: ConnId,
@@ -519,7 +516,6 @@ impl Dispatch {
     }
 
     /// Ensures that there are requests to start, possibly the rest of a batch. Returns true if there are.
-    #[inline]
     fn ensure_batch(&mut self, books: &mut Books) -> bool {
         if self.is_begun() {
             return true;

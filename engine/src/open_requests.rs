@@ -95,13 +95,11 @@ impl OpenRequests {
     }
 
     /// Number of requests that wait to be started behind others of their batch.
-    #[inline(always)]
     pub fn waiting_count(&self) -> usize {
         self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
     /// True if any request waits.
-    #[inline(always)]
     pub fn any_waits(&self) -> bool {
         self.rest.is_some()
     }
@@ -131,7 +129,6 @@ impl OpenRequests {
     }
 
     /// Adds a request.
-    #[inline(always)]
     pub fn insert(&mut self, request: OpenRequest) {
         match &mut self.places[..] {
             [place @ None] => (*place, self.count) = (Some(request), 1),
@@ -160,7 +157,6 @@ impl OpenRequests {
     }
 
     /// Takes out the request on a stream.
-    #[inline(always)]
     pub fn remove(&mut self, stream: StreamId) -> Option<OpenRequest> {
         match &mut self.places[..] {
             [place] => {

@@ -1,4 +1,4 @@
-//! Due times of requests. Methods called for every request are inlined: in a closed loop they cost a branch.
+//! Due times of requests. Methods called for every request cost a branch in a closed loop.
 
 use onrush_proto::Nanos;
 
@@ -26,7 +26,6 @@ impl Pacer {
 
     /// Earliest start of the next request: its due time, or later while late requests are made up for; possibly long
     /// past. [`Nanos::MAX`]: never.
-    #[inline]
     pub fn next_at(&self) -> Nanos {
         match self {
             Self::Closed => Nanos::default(),
@@ -35,7 +34,6 @@ impl Pacer {
     }
 
     /// Due time of the next request; [`Nanos::MAX`]: never.
-    #[inline]
     pub fn due_at(&self) -> Nanos {
         match self {
             Self::Closed => Nanos::default(),
@@ -71,7 +69,6 @@ impl Pacer {
 
     /// Starts a batch of this many requests, of which the first may start. Returns its due time, at `now` or before.
     /// `is_excused`: if the batch is late, the catch-up pace does not count from it.
-    #[inline]
     pub fn take_due(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {
             Self::Closed => now,

@@ -134,25 +134,21 @@ impl Protocol {
     }
 
     /// Approximate number of body bytes to come, if other frames may come in between.
-    #[inline]
     pub fn body_bytes_to_come(&self) -> u64 {
         if let Self::Http2(client) = self { client.body_bytes_to_come() } else { 0 }
     }
 
     /// True if request bodies are on the way and other frames may come in between.
-    #[inline]
     pub fn is_uploading(&self) -> bool {
         if let Self::Http2(client) = self { client.is_uploading() } else { false }
     }
 
     /// True if there may be output to send.
-    #[inline]
     pub fn may_have_output(&self) -> bool {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
     /// True if a request started now leaves together with those not handed over yet.
-    #[inline]
     pub fn leaves_together(&self, request: &Request) -> bool {
         if let Self::Http1(client) = self { client.leaves_together(request) } else { true }
     }
@@ -169,7 +165,6 @@ impl Protocol {
 }
 
 impl Client for Protocol {
-    #[inline(always)]
     fn capacity(&self) -> usize {
         each!(self, client => client.capacity())
     }
@@ -207,22 +202,18 @@ impl Client for Protocol {
         each!(self, client => client.poll_transmit(now))
     }
 
-    #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
         each!(self, client => client.poll_event())
     }
 
-    #[inline(always)]
     fn poll_timeout(&self) -> Option<Nanos> {
         each!(self, client => client.poll_timeout())
     }
 
-    #[inline(always)]
     fn reading(&self) -> Option<StreamId> {
         each!(self, client => client.reading())
     }
 
-    #[inline(always)]
     fn may_skip(&self) -> u64 {
         each!(self, client => client.may_skip())
     }

@@ -40,14 +40,12 @@ impl Round {
     }
 
     /// Counts a complete response.
-    #[inline]
     pub fn count_response(&mut self, latency_ns: u64) {
         self.completed += 1;
         self.shortest_ns = self.shortest_ns.min(latency_ns);
     }
 
     /// Counts received bytes.
-    #[inline]
     pub fn count_received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }

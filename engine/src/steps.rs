@@ -27,25 +27,18 @@ impl<B: Backend> Engine<B> {
         match completion.what {
             // A reset connection was accepted before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
-                self.handle_one_completion(Completion { what: What::Connected(Ok(())), ..completion });
-                self.handle_one_completion(Completion { what: What::Received(Err(errno)), ..completion });
+                self.handle_completion(Completion { what: What::Connected(Ok(())), ..completion });
+                self.handle_completion(Completion { what: What::Received(Err(errno)), ..completion });
             }
             What::Received(Ok(0)) => {
                 let completed = self.books.tally.completed;
-                self.handle_one_completion(completion);
+                self.handle_completion(completion);
                 self.turn.has_seen_unknown_end |= self.books.tally.completed > completed;
             }
             _ => self.handle_completion(completion),
         }
     }
 
-    /// [`Self::handle_completion`], out of line for rare paths.
-    #[inline(never)]
-    fn handle_one_completion(&mut self, completion: Completion) {
-        self.handle_completion(completion);
-    }
-
-    #[inline(always)]
     fn handle_completion(&mut self, completion: Completion) {
         let (roster, mut cx) = self.roster_and_context();
         let step = roster.handle_completion(completion, &mut cx);
@@ -54,12 +47,6 @@ impl<B: Backend> Engine<B> {
         if self.roster.config.in_flight_max.is_some() {
             self.dispatch_due_requests(completion.at);
         }
-    }
-
-    /// [`Self::take_step`], out of line for rare paths.
-    #[inline(never)]
-    fn take_one_step(&mut self, step: Step, at: Nanos) {
-        self.take_step(step, at);
     }
 
     #[inline(always)]
@@ -76,15 +63,9 @@ impl<B: Backend> Engine<B> {
                 if self.dispatch.script.wants.delay {
                     self.dispatch.note_waiting_since(self.roster.connecting.was_away_since, &mut self.books, at);
                 }
-                self.pump_one_connection(conn, at);
+                self.pump_connection(conn, at);
             }
         }
-    }
-
-    /// [`Self::pump_connection`], out of line: it is inlined only on the frequent path.
-    #[inline(never)]
-    fn pump_one_connection(&mut self, conn: ConnId, at: Nanos) {
-        self.pump_connection(conn, at);
     }
 
     /// Starts due requests while a connection has room, and sends its output.
@@ -114,7 +95,6 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    #[inline(always)]
     fn settle_connection(&mut self, conn: ConnId, at: Nanos) {
         let (roster, mut cx) = self.roster_and_context();
         roster.send_and_wind_up(conn, &mut cx, at);
@@ -157,7 +137,7 @@ impl<B: Backend> Engine<B> {
         for _ in 0..opened_per_turn(self.turn.handled) {
             let (roster, mut cx) = self.roster_and_context();
             let Some(step) = roster.open_next(&mut cx, now) else { break };
-            self.take_one_step(step, now);
+            self.take_step(step, now);
         }
     }
 
@@ -206,7 +186,6 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Applies the limit on requests in flight. A connection whose share shrinks finishes its requests first.
-    #[inline(never)]
     pub(super) fn follow_limit(&mut self, limits: [u32; 2], now: Nanos) {
         let connections = self.roster.config.max_inflight;
         self.dispatch.limits = limits;
@@ -216,7 +195,7 @@ impl<B: Backend> Engine<B> {
         for rank in (0..connections).filter(|&rank| limit.share_of_rank(rank) > was(rank)) {
             let conn = self.roster.order[rank as usize];
             if self.roster.slots.get_mut(conn.index()).is_some_and(|slot| slot.open_connection().is_some()) {
-                self.pump_one_connection(conn, now);
+                self.pump_connection(conn, now);
             }
         }
     }
@@ -225,7 +204,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn pump_relieved(&mut self, now: Nanos) {
         while let Some(conn) = self.roster.relieved.pop() {
             if self.roster.slots[conn.index()].open_connection().is_some() {
-                self.pump_one_connection(conn, now);
+                self.pump_connection(conn, now);
             }
         }
     }
@@ -241,7 +220,7 @@ impl<B: Backend> Engine<B> {
         slot.end_pause();
         self.dispatch.pause_ended = true;
         if slot.open_connection().is_some() {
-            self.pump_one_connection(conn, now);
+            self.pump_connection(conn, now);
         }
     }
 
@@ -251,7 +230,7 @@ impl<B: Backend> Engine<B> {
         slot.resting -= 1;
         self.roster.resting -= 1;
         if slot.open_connection().is_some() {
-            self.pump_one_connection(conn, now);
+            self.pump_connection(conn, now);
         }
     }
 
@@ -259,13 +238,13 @@ impl<B: Backend> Engine<B> {
     pub(super) fn wake_protocol(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let (roster, mut cx) = self.roster_and_context();
         let step = roster.wake_protocol(conn, due, &mut cx, now);
-        self.take_one_step(step, now);
+        self.take_step(step, now);
     }
 
     /// Checks one connection for timeouts.
     pub(super) fn sweep_connection(&mut self, conn: ConnId, now: Nanos) {
         let (roster, mut cx) = self.roster_and_context();
         let step = roster.check_timeouts(conn, &mut cx, now);
-        self.take_one_step(step, now);
+        self.take_step(step, now);
     }
 }

@@ -54,7 +54,6 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Busy-polls where that pays. Returns true if there was a wait.
-    #[inline(never)]
     fn busy_poll(&mut self, due: Nanos, until: Nanos) -> bool {
         let waits_for_due = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
         let is_first = due < self.timers.next_at().min(self.books.end_at);
@@ -127,7 +126,6 @@ impl<B: Backend> Engine<B> {
     }
 
     /// Starts and writes requests about to be due, and hands them over when they are.
-    #[inline(never)]
     fn prepare_due_requests(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
         if began_at >= due {

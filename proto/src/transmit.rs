@@ -90,7 +90,6 @@ impl Transmit {
 
     /// Total number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "what is empty is not sent")]
-    #[inline]
     pub fn len(&self) -> usize {
         match self {
             Self::Shared(_, range) => range.len(),
@@ -100,7 +99,6 @@ impl Transmit {
     }
 
     /// The bytes, if they are in one place.
-    #[inline]
     pub fn contiguous_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Shared(bytes, range) => Some(&bytes[range.clone()]),
@@ -110,7 +108,6 @@ impl Transmit {
     }
 
     /// The bytes, copied if they are in several places.
-    #[inline(always)]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Vectored(vectored) => Cow::Owned(vectored.slices_from(0).concat()),

@@ -13,7 +13,6 @@ pub struct FreedKeys(Rc<RefCell<Vec<c_int>>>);
 
 impl FreedKeys {
     /// Takes one of the keys.
-    #[inline(always)]
     pub fn take_key(&self) -> Option<c_int> {
         self.0.borrow_mut().pop()
     }

@@ -44,7 +44,6 @@ pub struct Activity {
 
 impl Activity {
     /// Counts a wait and the completions handled after it.
-    #[inline]
     pub fn count_wait(&mut self, completions: usize) {
         let completions = completions as u64;
         self.waits += 1;
@@ -53,14 +52,12 @@ impl Activity {
     }
 
     /// Counts a wait that could extend this long, in nanoseconds, for several completions.
-    #[inline]
     pub fn count_linger(&mut self, allowed_ns: u64) {
         self.lingers += 1;
         self.linger_max_ns = self.linger_max_ns.max(allowed_ns);
     }
 
     /// Counts a request handed to the kernel, with the nanoseconds since it was due.
-    #[inline]
     pub fn count_submission(&mut self, late_ns: u64) {
         self.submissions += 1;
         self.lateness_sum_ns += late_ns;

@@ -63,7 +63,6 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 
     /// Index of a bin's count. At or beyond the end, there is no room for the bin yet.
-    #[inline]
     fn count_index(&self, place: usize) -> usize {
         if STEP == FINE { place } else { place.wrapping_sub(self.base) }
     }
@@ -85,7 +84,6 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 
     /// Counts a value of at most [`HIGHEST`] `times` times.
-    #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
         let place = bin_of_value(value, STEP);
         let mut index = self.count_index(place);
@@ -195,7 +193,6 @@ impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
 }
 
 /// The bin of a value; `step`: number of bins per doubling, as a power of two.
-#[inline]
 const fn bin_of_value(value: u64, step: u32) -> usize {
     // If every value has its own bin, the shift is zero.
     let shift = u64::BITS - step - 1 - (value | ((2 << step) - 1)).leading_zeros();

@@ -50,7 +50,6 @@ pub struct OfName<C: Count> {
 
 impl<C: Count> ByName<C> {
     /// Counts a response to a request of the name with this number, with its latency in nanoseconds.
-    #[inline]
     pub fn record_response(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         if self.fresh.len() == FRESH_MAX {
             self.sort();

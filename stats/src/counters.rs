@@ -72,7 +72,6 @@ pub struct Statuses {
 
 impl Statuses {
     /// Counts one final status; anything above 999 counts as 999.
-    #[inline]
     pub fn record(&mut self, status: u16) {
         self.counts[usize::from(status).min(CODES - 1)] += 1;
     }

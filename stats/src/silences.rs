@@ -88,7 +88,6 @@ impl Silences {
 
     /// Records that a request was sent, this long after measuring began. Earlier requests without a response, including
     /// failed ones, still count as awaited.
-    #[inline]
     pub fn note_request_sent(&mut self, at_ns: u64) {
         self.asked_ns.get_or_insert(at_ns);
     }
@@ -105,19 +104,16 @@ impl Silences {
     }
 
     /// True if a response may have been held up by a gap that another response ended, or by the resulting queue.
-    #[inline]
     pub fn may_be_held_up(&self, at_ns: u64) -> bool {
         self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
     }
 
     /// Records that nothing is in flight or waiting to be sent: the queue left by a gap is gone.
-    #[inline]
     pub fn note_caught_up(&mut self) {
         self.is_behind = false;
     }
 
     /// Records a completion, this long after measuring began; `is_last`: no other request is in flight at that time.
-    #[inline]
     pub fn record_completion(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
             self.keep_gap(at_ns);

@@ -193,7 +193,6 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
 }
 
 /// Sends a transmit from byte `from` on, like [`send_some`].
-#[inline(always)]
 pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
     match transmit.contiguous_bytes() {
         Some(bytes) => send_some(fd, &bytes[from..]),

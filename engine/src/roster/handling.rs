@@ -22,7 +22,6 @@ const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Roster<B> {
     /// Handles a completion.
-    #[inline(always)]
     pub fn handle_completion(&mut self, Completion { conn, at, what }: Completion, cx: &mut Context<'_>) -> Step {
         match what {
             What::Received(Ok(0)) => self.on_stream_end(conn, cx, at),
@@ -102,7 +101,6 @@ impl<B: Backend> Roster<B> {
         Ok(step)
     }
 
-    #[inline(always)]
     fn on_received(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
         let slot = &mut self.slots[conn.index()];
         let (tally, script) = (&mut cx.books.tally, &mut *cx.script);
@@ -192,7 +190,6 @@ impl<B: Backend> Roster<B> {
 
     /// Looks back at outcomes since there had been `completed` complete responses: after a response the connection does
     /// not back off; in the place of a request turned away, none starts for a while.
-    #[inline(always)]
     fn apply_back_off(&mut self, conn: ConnId, completed: u64, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         slot.forget_failures(completed, &cx.books.tally);

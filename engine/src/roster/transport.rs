@@ -12,7 +12,6 @@ use crate::tls::LinkFailure;
 
 impl<B: Backend> Roster<B> {
     /// Sends a connection's output, and leaves the connection if it has ended.
-    #[inline(always)]
     pub fn send_and_wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         if slot.open_connection().is_some_and(|live| live.draining) && self.leave_if_finished(conn, cx, at) {
@@ -101,7 +100,6 @@ impl<B: Backend> Roster<B> {
     /// # Errors
     ///
     /// If no more can be encrypted: the connection is useless then.
-    #[inline(always)]
     fn transmit_output(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<(), LinkFailure> {
         let Self { slots, backend, .. } = self;
         let slot = &mut slots[conn.index()];
@@ -147,7 +145,6 @@ impl<B: Backend> Roster<B> {
 /// # Errors
 ///
 /// If no more can be encrypted: the connection is useless then.
-#[inline(always)]
 fn seal<B: Backend>(backend: &mut B, conn: ConnId, slot: &mut Slot, books: &mut Books) -> Result<(), LinkFailure> {
     while let Some(link) = &mut slot.link
         && let Some(encrypted) = link.seal()?

@@ -22,7 +22,6 @@ impl Tally {
     }
 
     /// True if a request due at `due` becomes due after the end of the run.
-    #[inline]
     pub fn is_after(&self, due: Nanos) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
@@ -33,7 +32,6 @@ impl Tally {
     }
 
     /// The place for the outcome of a request that was due by the end of the run and ended after it.
-    #[inline]
     pub(super) fn later_outcome(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
         if request.is_after { None } else { run_on.take_outcome_place(1) }
@@ -56,7 +54,6 @@ impl Tally {
     }
 
     /// Counts a request that was due at `due` and is handed to the kernel.
-    #[inline]
     pub(super) fn record_sent(&mut self, due: Nanos, at: Nanos) {
         if let Some(rules) = self.rules.open_loop {
             let late_ns = at.since(due);
@@ -68,7 +65,6 @@ impl Tally {
 
     /// Records the service latency of a complete response. With a schedule, a time without responses may have held it
     /// up.
-    #[inline]
     pub(super) fn record_service_latency(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let (at_ns, is_last) = (at.since(self.start), self.open == 0);
         if self.rules.open_loop.is_some() && self.silences.may_be_held_up(at_ns) {
@@ -83,7 +79,6 @@ impl Tally {
     }
 
     /// Records the complete response to a scheduled request.
-    #[inline]
     pub(super) fn record_scheduled_response(&mut self, request: &OpenRequest, at: Nanos) {
         let Some(rules) = self.rules.open_loop else { return };
         let latency_ns = at.since(request.sent_at);

@@ -6,13 +6,11 @@ use onrush_stats::{Fate, LogEntry, Phase};
 use super::{OpenRequest, Tally, Watched};
 
 impl Tally {
-    #[inline]
     pub fn wants_first_bytes(&self) -> bool {
         self.notes_first_bytes
     }
 
     /// Logs a request that has ended, or is in flight at the end of the run.
-    #[inline]
     pub(super) fn log_request(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
         if let Some(watched) = request.watched.as_deref().filter(|watched| watched.is_logged) {
             self.write_down(request, watched, at, fate);

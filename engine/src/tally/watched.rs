@@ -3,7 +3,6 @@
 use super::{OpenRequest, Tally, Watched};
 
 impl Tally {
-    #[inline]
     pub fn watches(&self) -> bool {
         self.watches
     }
@@ -16,7 +15,6 @@ impl Tally {
     }
 
     /// Notes for the next request started for the first time, if needed.
-    #[inline]
     pub fn watch_next_request(&mut self) -> Option<Box<Watched>> {
         if self.watches { Some(self.watched()) } else { None }
     }

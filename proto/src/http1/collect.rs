@@ -143,7 +143,6 @@ impl HeadCollector {
     ///
     /// An error is found at a byte that does not depend on the split of the bytes: the first byte that cannot begin a
     /// head, the end of the status line, the end of the head, or the first byte beyond the limit.
-    #[inline(always)]
     pub(super) fn take_head(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
         if let Some((usual, head)) = self.usual.as_deref()
             && self.leading == 0

@@ -109,7 +109,6 @@ pub(super) struct HeadFacts {
 }
 
 impl HeadFacts {
-    #[inline(always)]
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
         // The length alone rules out most fields.
         match name.len() {

@@ -179,7 +179,6 @@ impl Http1 {
     }
 
     /// True if a request has not been handed over.
-    #[inline]
     pub fn has_output(&self) -> bool {
         self.given < self.in_flight.len()
     }
@@ -255,7 +254,6 @@ impl Http1 {
     }
 
     /// Ends the oldest response and its request.
-    #[inline]
     fn end_response(&mut self) {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
@@ -394,7 +392,6 @@ impl Http1 {
 }
 
 impl Client for Http1 {
-    #[inline]
     fn capacity(&self) -> usize {
         if self.is_open() && self.keep_alive { self.depth.saturating_sub(self.in_flight.len()) } else { 0 }
     }
@@ -503,7 +500,6 @@ impl Client for Http1 {
         Some(Transmit::Shared(wire, range))
     }
 
-    #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
         if let Some(event) = self.event.take() {
             return Some(event);
@@ -518,7 +514,6 @@ impl Client for Http1 {
         None
     }
 
-    #[inline(always)]
     fn may_skip(&self) -> u64 {
         match &self.body {
             Some(body) if self.is_open() => body.data_left(),

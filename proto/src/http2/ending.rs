@@ -48,7 +48,6 @@ pub(super) enum DrainState {
 
 impl Http2 {
     /// Ends a stream that the server has ended.
-    #[inline]
     pub(super) fn finish_stream(&mut self, number: u32) {
         let Some(stream) = self.remove_stream(number) else { return };
         match stream.response.end_of_stream() {
@@ -62,7 +61,6 @@ impl Http2 {
     }
 
     /// Completes the response on a removed stream; `cancels`: the stream is still open on one side.
-    #[inline]
     pub(super) fn complete_response(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
             self.send_reset(number, Code::CANCEL);
@@ -103,7 +101,6 @@ impl Http2 {
     }
 
     /// Updates the connection after the end of a stream, possibly the last one.
-    #[inline]
     pub(super) fn note_stream_end(&mut self) {
         if self.life == Life::Closing && self.streams.open_count() == 0 && self.drain == DrainState::No {
             self.send_goaway(Code::NO_ERROR);
@@ -112,7 +109,6 @@ impl Http2 {
     }
 
     /// Closes a stream, if it is open.
-    #[inline]
     pub(super) fn remove_stream(&mut self, number: u32) -> Option<Stream> {
         let stream = self.streams.remove(number)?;
         if stream.message.is_some() {

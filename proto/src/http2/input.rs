@@ -16,7 +16,6 @@ use crate::{Breach, Code, Error, Event, StreamId};
 
 impl Http2 {
     /// Takes bytes at `at` in the input, up to the first unit with a meaning.
-    #[inline]
     pub(super) fn take_unit(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         let used = match self.reader.place {
             FramePart::Header => {
@@ -92,7 +91,6 @@ impl Http2 {
         self.reader.frame.kind == kind::SETTINGS || self.settings.have_come
     }
 
-    #[inline]
     fn begin(&mut self, frame: FrameHeader) -> Result<(), Error> {
         if !self.has_begun() {
             self.check_first_frame(frame)?;
@@ -187,7 +185,6 @@ impl Http2 {
     }
 
     /// Expects `length` bytes of a body, if the response allows that.
-    #[inline]
     fn expect_data(&mut self, number: u32, length: u32, is_good: Result<(), Breach>) {
         match is_good {
             Ok(()) if length > 0 => {
@@ -349,7 +346,6 @@ impl Http2 {
     }
 
     /// Executes a frame other than HEADERS and CONTINUATION after its last byte.
-    #[inline]
     pub(super) fn end_frame(&mut self) {
         let frame = self.reader.frame;
         self.reader.place = FramePart::Header;

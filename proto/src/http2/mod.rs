@@ -191,7 +191,6 @@ impl Http2 {
         }
     }
 
-    #[inline]
     fn has_event(&self) -> bool {
         self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, DrainState::Due(_))
     }

@@ -62,7 +62,6 @@ impl FrameCursor {
     }
 
     /// Takes up to `N` bytes. Returns the number taken, and all `N` once they have arrived.
-    #[inline]
     pub(super) fn take_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
         if self.part_length == 0
             && let Some(unit) = bytes.first_chunk()
@@ -93,7 +92,6 @@ impl FrameCursor {
     }
 
     /// Takes the available payload except its last `kept` bytes. Returns the number of bytes taken.
-    #[inline]
     pub(super) fn take_payload(&mut self, bytes: &[u8], kept: u32) -> usize {
         let taken = bytes.len().min((self.left - kept) as usize);
         self.left -= taken as u32;

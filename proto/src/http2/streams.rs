@@ -79,7 +79,6 @@ impl Streams {
     }
 
     /// An open stream.
-    #[inline]
     pub(super) fn get(&mut self, number: u32) -> Option<&mut Stream> {
         match self.place(number) {
             Some(index) => self.ring.get_mut(index)?.as_mut(),
@@ -87,7 +86,6 @@ impl Streams {
         }
     }
 
-    #[inline]
     pub(super) fn has(&self, number: u32) -> bool {
         match self.place(number) {
             Some(index) => matches!(self.ring.get(index), Some(Some(_))),
@@ -96,7 +94,6 @@ impl Streams {
     }
 
     /// Closes a stream, if it is open.
-    #[inline]
     pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
         let stream = match self.place(number) {
             Some(index) => self.ring.get_mut(index)?.take()?,
@@ -136,13 +133,11 @@ impl Streams {
     }
 
     /// The place of a stream in the ring, unless its number is lower than all in it.
-    #[inline]
     fn place(&self, number: u32) -> Option<usize> {
         number.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
     }
 
     /// Drops ended streams from the front of the ring.
-    #[inline]
     fn drop_leading_gaps(&mut self) {
         while let Some(None) = self.ring.front() {
             self.ring.pop_front();

@@ -68,7 +68,6 @@ impl DynamicTable {
     }
 
     /// Adds an entry that was added before. If responses repeat, this very entry has to make room for itself.
-    #[inline]
     pub(super) fn reinsert(&mut self, entry: &Rc<Entry>) {
         let is_oldest = self.entries.back().is_some_and(|oldest| Rc::ptr_eq(oldest, entry));
         if is_oldest
