@@ -512,7 +512,7 @@ impl Tally {
     }
 
     fn is_failure(&self, status: u16) -> bool {
-        self.checks.as_ref().map_or(status >= 400, |checks| checks.is_failure(status))
+        self.checks.as_ref().map_or(onrush_plan::checks::is_failure(None, status), |checks| checks.is_failure(status))
     }
 
     /// Counts a response with a failing status, or with a failed check or gRPC call.
