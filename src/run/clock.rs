@@ -33,12 +33,12 @@ impl Clock {
         self.simulated.unwrap_or_else(Instant::now)
     }
 
-    /// Maps a moment of the machine's clock to this clock; virtual time returns its current time instead.
+    /// Maps a moment on the machine's clock to this clock. Virtual time has no counterpart: returns its current time.
     pub fn convert_moment(&self, moment: Instant) -> Instant {
         self.simulated.unwrap_or(moment)
     }
 
-    /// Waits, or advances virtual time, by this duration.
+    /// Waits for this duration; in virtual time, advances the clock by it at once.
     pub fn sleep(&mut self, length: Duration) {
         match &mut self.simulated {
             Some(now) => *now += length,

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::host;
 
-/// The kernel rejects the congestion control.
+/// The kernel rejects the plan's congestion control.
 #[derive(Debug, Error)]
 #[error("--congestion {name:?}: {why}")]
 pub struct BadCongestion {

@@ -54,8 +54,8 @@ pub struct SocketInfo {
     pub info: Option<TcpInfo>,
 }
 
-/// Calls `each` for the sockets of a family that are in one of these states and have these ports, local and remote (0
-/// is any), until it breaks.
+/// Calls `each` for every TCP socket of an address family (IPv6 if `v6`, else IPv4) that is in one of these states (a
+/// bit mask) and has these local and remote ports (0 matches any), until `each` breaks. Fails with the kernel's error.
 pub fn dump_sockets(
     v6: bool,
     states: u32,
@@ -65,7 +65,8 @@ pub fn dump_sockets(
     dump_socket_messages(0, v6, states, ports, |body| parse_socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
 
-/// [`dump_sockets`] with extensions: one bit for each attribute to include. `each` gets the kernel's bytes.
+/// Like [`dump_sockets`], but passes the kernel's raw message about each socket. `extensions`: attributes to include,
+/// one bit each.
 pub fn dump_socket_messages(
     extensions: u8,
     v6: bool,
@@ -84,7 +85,8 @@ pub fn dump_socket_messages(
     })
 }
 
-/// Calls `each` with the `TCP_INFO` of every listed socket that still exists.
+/// Calls `each` for every socket of this list (true for IPv6, and its identity) that still exists, with its `TCP_INFO`.
+/// Fails with the kernel's error.
 pub fn read_sockets(
     sockets: impl IntoIterator<Item = (bool, SocketId)>,
     mut each: impl FnMut(SocketInfo),
@@ -191,7 +193,7 @@ fn parse_socket(body: &[u8]) -> Option<SocketInfo> {
     Some(socket)
 }
 
-/// True for IPv6, with the local and remote address of the socket in a message.
+/// Whether the socket in a message is IPv6, and its local and remote address; `None` if the message is too short.
 pub fn parse_endpoints(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,
@@ -224,7 +226,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The 32-bit integer at this position.
+/// The 32-bit integer in native byte order at this offset; `None` if the bytes end before it does.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

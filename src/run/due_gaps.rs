@@ -29,7 +29,7 @@ pub struct DueGap {
 /// The load of one worker.
 pub(super) struct WorkerPart {
     part: Partition,
-    /// Maximum number of requests.
+    /// Maximum number of requests of this worker.
     requests: u64,
 }
 

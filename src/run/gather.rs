@@ -25,7 +25,8 @@ use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
 /// Interval of checks for a signal while waiting.
 const WATCH: Duration = Duration::from_millis(20);
-/// Up to this many machines, each sends ten rows a second and prints a line when it joins; above, one row a second.
+/// Up to this many machines, each machine sends ten rows a second and is announced when it joins; above, each sends one
+/// row a second.
 const FEW: u32 = 20;
 
 /// The machines of one run or of several consecutive runs.
@@ -55,7 +56,7 @@ impl Gathered {
     }
 
     /// Waits until each machine has set up its part of a plan. Returns the prepared run and its start; `None` if a
-    /// signal came first.
+    /// signal came first or an observer cancelled the run.
     ///
     /// # Errors
     ///
@@ -150,7 +151,7 @@ fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Du
     if machines <= FEW || !ends || is_finer { tenth } else { second }
 }
 
-/// The frames for each machine: its part of the plan, and the files.
+/// The frames to send to each machine: its part of the plan, then the files that the part needs.
 fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
     let mut files: Vec<(String, u64)> = Vec::new();
     let mut pieces = Vec::new();
@@ -170,7 +171,7 @@ fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec
     parts.iter().map(of_part).collect()
 }
 
-/// The common backend of all machines, if there is one, and the addresses that any of them uses.
+/// The backend shared by all machines, if they use the same one, and the addresses that any of them uses.
 fn merge_setups(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();

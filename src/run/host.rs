@@ -33,7 +33,8 @@ pub struct Shortage {
 /// The oldest kernel on which every part is tested before a release.
 const OLDEST: (u32, u32) = (5, 10);
 
-/// End of an error message if this kernel release is too old; follows the reason.
+/// End of an error message, to append to the reason, if this kernel release is older than supported; `None` also if the
+/// release cannot be parsed.
 pub fn kernel_too_old_message(release: &str) -> Option<String> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(str::parse);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
@@ -42,17 +43,17 @@ pub fn kernel_too_old_message(release: &str) -> Option<String> {
     ((major, minor) < OLDEST).then(words)
 }
 
-/// The remedy for too few descriptors; follows the reason in a message.
+/// The remedy for too few descriptors, to append to the reason in a message.
 pub fn descriptor_remedy(needed: u64) -> String {
     format!("; the run needs {needed} open files: {}", open_files_command(needed))
 }
 
-/// Command that raises the open-file limit.
+/// Shell command that raises the open-file limit to `needed`.
 pub fn open_files_command(needed: u64) -> String {
     format!("'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
 }
 
-/// Number of descriptors a run needs.
+/// Number of descriptors needed by a run with this many connections and threads.
 pub fn descriptors_needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
@@ -97,8 +98,9 @@ fn useful_connections(plan: &Plan) -> u32 {
     plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 
-/// Number of connections that fit under the open-file limit, if that is known to be too few for the whole run. wrk
-/// keeps trying to open all of them, and a changing number of connections may be reached only briefly.
+/// Number of connections that fit under the open-file limit, if they are certainly too few for the whole run. `None`
+/// without a shortage, for imitated tools (wrk keeps trying to open all connections), and for a changing number of
+/// connections, which may reach its maximum only briefly.
 pub fn connections_within_limit(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
     let is_constant = !load.may_grow() && plan.levels.is_none() && !plan.dialect.is_compat();
@@ -120,8 +122,8 @@ pub struct Cramped {
     pub left_mib: u64,
 }
 
-/// Checks that the address-space limit leaves enough for a run, because some memory of a thread is allocated in a way
-/// that cannot fail gracefully. `has_script`: true if the program has a script, even that of another run.
+/// Checks that the address-space limit leaves enough for a run, because a thread allocates some of its memory in a way
+/// that cannot fail gracefully. `has_script`: true if the program has loaded a script, even for another run.
 ///
 /// # Errors
 ///
@@ -174,7 +176,7 @@ const HTTP2_CONNECTION_BYTES: u64 = 4 * 1024;
 /// ... and about 350 bytes for each stream with a request in flight.
 const STREAM_BYTES: u64 = 512;
 
-/// Facts about the machine for readers of a result. Unreadable facts are omitted.
+/// Facts about the machine for readers of a result. Facts that cannot be read are omitted.
 #[derive(Clone, Debug, Default)]
 pub struct HostFacts {
     /// The identifier of this boot of the machine.
@@ -229,7 +231,7 @@ pub fn read_host_facts() -> HostFacts {
     }
 }
 
-/// Value of a kernel setting, with its parts separated by single spaces.
+/// Value of a kernel setting, with its parts separated by single spaces; `None` if it cannot be read.
 pub fn read_sysctl(name: &str) -> Option<String> {
     let value = read_small_file(&format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -256,10 +258,11 @@ pub fn open_schedstat(path: &str) -> Option<OwnedFd> {
     fs::File::open(path).ok().map(OwnedFd::from)
 }
 
-/// Local ports of this machine. Connections between the same two addresses to the same port need one each.
+/// Local ports of this machine. Two connections from one address to the same address and port need different local
+/// ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// Number of usable ports between two addresses.
+    /// Number of ports usable between a local and a remote address.
     pub usable: u64,
     /// Number of connections, to any peer, that this machine closed first: each blocks its port for a minute
     /// (TIME_WAIT).
@@ -280,13 +283,14 @@ fn parse_time_wait(sockets: &str) -> Option<u64> {
     line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
 }
 
-/// Reason why the kernel chooses the local ports of a run; `None` if the run chooses them.
+/// Reason why the kernel has to choose the local ports of a run; `None` if the run chooses them, or needs none.
 pub fn unchosen_ports_reason(plan: &Plan) -> Option<Unchosen> {
     let has_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
     PortRing::from_system_settings().err().filter(|_| has_ports)
 }
 
-/// Number of local ports for a plan, if fewer than its connections.
+/// Number of local ports available to a plan, if lower than its number of connections. `None` also if `ports` is
+/// unknown, or if the plan needs no ports.
 pub fn port_shortage(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
     let pairs = addresses.0.len() as u64 * plan.connect.sources.map_or(1, |sources| u64::from(sources.count()));
     let there_are = ports?.usable * pairs;

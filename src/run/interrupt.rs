@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a run to end early. Clones share their flags.
+/// Tells a run to end early. All clones of one interrupt refer to the same run.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
 
@@ -15,7 +15,7 @@ struct Flags {
 }
 
 impl Interrupt {
-    /// Asks the run to end.
+    /// Asks the run to end; it does so at its next check. The request cannot be withdrawn.
     pub fn request_end(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }

@@ -11,9 +11,9 @@ pub struct MachineShare {
     pub name: String,
     /// Kernel release.
     pub kernel: String,
-    /// Backend used.
+    /// Name of the backend used.
     pub backend: String,
-    /// Number of threads.
+    /// Number of worker threads on this machine.
     pub threads: u32,
     /// Number of available processors.
     pub processors: u32,
@@ -29,22 +29,23 @@ pub struct MachineShare {
     pub failures: u64,
     /// Time from the start of measuring to the end of this share, or to the last row received.
     pub elapsed: Duration,
-    /// Share of a processor that the busiest thread used; `None` if unknown.
+    /// Fraction of the time for which the busiest thread was on a processor; `None` if unknown.
     pub busiest: Option<f64>,
     /// Shortest round trip between the coordinator and this machine.
     pub round_trip: Duration,
-    /// Delay of the start of measuring against the other machines.
+    /// How much later than the other machines this one started measuring.
     pub late: Duration,
     /// Clock drift against the coordinator, in nanoseconds; `None` if unknown.
     pub drift_ns: Option<i64>,
-    /// Name and sentence of the verdict, if the machine itself limited its share.
+    /// Name and sentence of the verdict, if this machine rather than the target limited its share.
     pub limit: Option<(String, String)>,
     /// Reason the machine was lost; measurements after its last row are missing.
     pub lost: Option<String>,
 }
 
 impl MachineShare {
-    /// True if the machine was lost and measurements are missing before this time (since measuring began).
+    /// True if the machine was lost and some of its measurements from before this time (since measuring began) are
+    /// missing.
     pub fn is_missing_before(&self, until_ns: u64) -> bool {
         self.lost.is_some() && nanos(self.elapsed) < until_ns
     }

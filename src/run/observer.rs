@@ -12,7 +12,7 @@ use super::{Choice, KeepSample, Listener, PassOn, RunProgress, SocketSample, Tim
 /// Watches a run. A run has any number of observers, each with one job, and calls them in order. A method that returns
 /// an answer documents how the answers of several observers are combined.
 pub trait Observer {
-    /// Called with the chosen backend and the addresses of the target.
+    /// Called before the start of the run, with the chosen backend and the addresses of the target.
     fn on_resolved(&mut self, _: &Choice, _: &Addresses) {}
     /// Called when everything is set up. Returns when the run may start: now, or at a moment agreed with other
     /// machines. The run starts at the latest of these moments. `None` cancels the run.
@@ -21,15 +21,16 @@ pub trait Observer {
     }
     /// Called with the progress, about five times a second.
     fn on_progress(&mut self, _: &RunProgress<'_>) {}
-    /// Called when a row of the timeline is complete.
+    /// Called when a row of the timeline is complete; rows arrive in order.
     fn on_row(&mut self, _: &TimelineRow) {}
     /// Length of the full rows this observer wants, if any; a multiple of 100 ms. The first observer decides.
     fn full_row_length(&self) -> Option<Duration> {
         None
     }
-    /// Called with the measurements of a row: the sum of all rows is the run's total.
+    /// Called with all measurements of a full row, if any observer asked for
+    /// [`full_row_length`](Self::full_row_length). The rows add up to the run's total.
     fn on_full_row(&mut self, _: &Totals) {}
-    /// Called when a worker has ended.
+    /// Called when a worker has ended, with its index and its results; not called for a worker that returned none.
     fn on_worker_ended(&mut self, _: usize, _: &WorkerEnd) {}
     /// Called when the wait for machines starts, and whenever more have joined.
     fn on_gathering(&mut self, _: &Gathering) {}
@@ -51,7 +52,6 @@ pub trait Observer {
     /// Receives the messages of a script, from any thread, during the session and after it. The first listener gets all
     /// messages; without a listener they are lost. Output that the script writes itself, for instance with `print`,
     /// bypasses the listener.
-    /// through it.
     fn script_listener(&mut self) -> Option<Listener> {
         None
     }

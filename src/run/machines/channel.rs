@@ -23,14 +23,14 @@ use serde::de::DeserializeOwned;
 
 /// Label of the exported secret to which both sides bind their proofs.
 const EXPORTER: &[u8] = b"EXPORTER-onrush-machines";
-/// Bytes of the length before each frame.
+/// Number of bytes that give the length of a frame, in front of it.
 const LENGTH: usize = 4;
 /// Maximum number of bytes per read.
 const READ: usize = 64 << 10;
 /// Number of reads per turn of a socket. A read can return hundreds of empty records.
 const READS: usize = 16;
 
-/// The TLS certificate of a coordinator.
+/// The TLS certificate and key of a coordinator, for all its connections.
 #[derive(Clone)]
 pub struct CoordinatorCertificate(Arc<ServerConfig>);
 
@@ -69,14 +69,14 @@ pub struct Channel {
     encrypted: usize,
     /// Maximum frame length accepted.
     most: usize,
-    /// True if the peer sends nothing more.
+    /// True if the peer has closed its end of the connection.
     has_ended: bool,
-    /// True if bytes were received since the last query.
+    /// True if bytes were received since the last [`Channel::take_received`].
     has_received: bool,
 }
 
 impl Channel {
-    /// The worker's end of a connection, with a maximum frame length of `most` bytes.
+    /// The worker's end of a connection. `most`: longest frame accepted from the coordinator, in bytes.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl Channel {
         Self::new(socket, tls.into(), most)
     }
 
-    /// The coordinator's end of a connection, with a maximum frame length of `most` bytes.
+    /// The coordinator's end of a connection. `most`: longest frame accepted from the worker, in bytes.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Channel {
         self.most = most;
     }
 
-    /// Queues a message.
+    /// Queues a message, which [`Channel::pump_bytes`] sends.
     pub fn send_message(&mut self, message: &impl Serialize) {
         self.send_frame(encode_frame(message));
     }
@@ -144,28 +144,28 @@ impl Channel {
         self.outgoing.push_back(frame);
     }
 
-    /// True if there is something to write.
+    /// True if there are bytes that could be sent now; messages have to wait for the end of the handshake.
     pub fn wants_write(&self) -> bool {
         self.tls.wants_write() || (!self.outgoing.is_empty() && !self.tls.is_handshaking())
     }
 
-    /// True if there is room for more bytes from the peer.
+    /// True if there is room for more bytes and the peer has not closed its end.
     pub fn wants_read(&self) -> bool {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
 
-    /// True if the peer sends nothing more.
+    /// True if the peer has closed its end of the connection. Messages received earlier may still be waiting.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Discards received bytes. True if everything is written and the peer sends nothing more.
+    /// Discards all received bytes. Returns true if the peer has closed its end and everything queued has been sent.
     pub fn is_over(&mut self) -> bool {
         self.received.clear();
         self.has_ended && !self.wants_write()
     }
 
-    /// True if a complete message is waiting, or one that is too long.
+    /// True if a complete message is waiting, or the start of one that is too long and will be refused.
     pub fn has_message(&self) -> bool {
         let length = self.received.first_chunk::<LENGTH>().map(|length| u32::from_le_bytes(*length) as usize);
         length.is_some_and(|length| length > self.most || self.received.len() >= LENGTH + length)
@@ -228,16 +228,16 @@ impl Channel {
         }
     }
 
-    /// True if bytes were received since the last call.
+    /// True if bytes were received since the last call, even if they completed no message.
     pub fn take_received(&mut self) -> bool {
         std::mem::take(&mut self.has_received)
     }
 
-    /// The next message, if it has arrived completely.
+    /// Takes the next message; `Ok(None)` if it has not arrived completely.
     ///
     /// # Errors
     ///
-    /// Fails if the message is too long or invalid, or the peer has closed in the middle of it.
+    /// Fails if the message is too long or invalid, or if the peer has closed and no complete message is left.
     pub fn receive_message<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let invalid = |words: &str| io::Error::new(ErrorKind::InvalidData, words.to_owned());
         let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing_received() };
