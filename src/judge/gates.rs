@@ -33,13 +33,13 @@ fn judge_gate(condition: &Condition, document: &Document, verdict: Option<&Verdi
     Gate::of(judge_terms(condition, document, verdict))
 }
 
-/// The notes on gates that a sum lacks.
+/// Notes in a sum that name gates judged in its parts but not in the sum.
 pub fn notes_on_missing_gates(sum: &Document) -> impl Iterator<Item = &Note> {
     sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
-/// Judges the gates common to all parts by the figures of their sum. Notes name the other gates, because an unjudged
-/// gate has not passed.
+/// Judges the gates that all parts have in common by the figures of their sum. A note names each of the other gates,
+/// because an unjudged gate has not passed.
 pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
     let all = || parts.iter().flat_map(|part| &part.document.gates);
     let mut known = BTreeSet::new();
@@ -50,7 +50,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
             continue;
         }
         let same: Vec<&Gate> = all().filter(|other| other.condition() == condition).collect();
-        // A term with a figure in a part but not in the sum is lost.
+        // A term is lost if it has a figure in some part but none in the sum.
         let is_lost = |(index, term): (usize, &Judged)| {
             let is_known = |other: &&Gate| other.terms.get(index).is_some_and(|term| term.was.is_some());
             term.was.is_none() && same.iter().any(is_known)
@@ -75,7 +75,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
     }
 }
 
-/// Judges each term of a condition, such as a search objective.
+/// Judges each term of a condition on its own, such as the terms of a search objective.
 pub fn judge_objective(condition: &Condition, document: &Document) -> Vec<Judged> {
     judge_terms(condition, document, document.verdict.as_ref())
 }
@@ -137,7 +137,8 @@ fn judge_term(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Ju
     Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !passes_without_figure(term) }
 }
 
-/// True if a missing figure passes: without a failed status, there is no latency of failed statuses.
+/// True if a term passes when its figure is missing: the latency of unsuccessful statuses is missing only if there were
+/// none.
 fn passes_without_figure(term: &Term) -> bool {
     matches!(term.metric, Metric::Latency(LatencyView::Class(3..), _)) && term.name.is_none()
 }
@@ -146,7 +147,7 @@ fn passes_without_figure(term: &Term) -> bool {
 #[derive(Clone, Copy)]
 struct AskedRate {
     per_s: f64,
-    /// The rate of the requests due early enough to have a response by the end.
+    /// Rate of the requests that were due early enough to be answered by the end.
     by_end_per_s: f64,
 }
 
@@ -156,7 +157,7 @@ impl AskedRate {
         Self { per_s: open_loop.asked_per_s, by_end_per_s: open_loop.asked_by_end_per_s }
     }
 
-    /// Compares the reached rate with the requested one; `open` is the number of requests in flight at the end.
+    /// Compares the rate reached with the rate requested; `open` is the number of requests in flight at the end.
     fn describe_reached(self, reached_per_s: f64, open: u64) -> String {
         let Self { per_s, by_end_per_s } = self;
         let (asked, late) = (format!("{per_s:.2}"), format!("{:.2}", per_s - by_end_per_s));
@@ -175,7 +176,7 @@ impl AskedRate {
     }
 }
 
-/// A share of all requests, shown as a count if `total` is small.
+/// A share (0 to 1) of all requests, shown as a count if `total` is small.
 fn share_or_count(share: f64, total: f64) -> String {
     match total as u64 {
         few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
@@ -183,7 +184,7 @@ fn share_or_count(share: f64, total: f64) -> String {
     }
 }
 
-/// A clause for small runs, where the percentile is simply the largest value.
+/// A clause for runs so small that the percentile is simply the largest value.
 fn largest_value_clause(metric: Metric, values: u64) -> String {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent))

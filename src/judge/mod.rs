@@ -1,8 +1,8 @@
-//! The judge: the limit of a run, its broken gates, and the notes for its user. Each is decided once, from the document
-//! alone, for every output and exit code.
+//! The judge: a run's limit, its broken gates, and the notes for its user. Each is decided once, from the document
+//! alone, for all outputs and the exit code.
 //!
 //! `verdict` holds the rules on the evidence, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
-//! holds every sentence of doubt. Nothing here measures or prints.
+//! words every doubt. Nothing here measures or prints.
 
 mod gates;
 mod notes;
@@ -23,13 +23,13 @@ use verdict::{judge_limit, usage_line as usage_of};
 pub use gates::{annotation, judge_objective, notes_on_missing_gates};
 pub use verdict::{judge_evidence, needs_probe, uses_all_connections};
 
-/// Sums several documents and judges the sum anew: its verdict, and the gates common to all parts whose conditions
-/// `read` understands. Notes name the other gates. The documents must be in the order of
+/// Sums several documents and judges the sum anew: its verdict, and those gates that all parts have in common and whose
+/// conditions `read` understands. Notes name the other gates. The documents must be in the order of
 /// [`in_order`](crate::record::in_order).
 ///
 /// # Errors
 ///
-/// If a document holds figures that no run can have measured.
+/// Fails if a document holds figures that no run can have measured.
 pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let mut sum = Document::sum(named)?;
     sum.verdict = judge_limit(&sum);
@@ -37,7 +37,7 @@ pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) 
     Ok(sum)
 }
 
-/// Maximum number of lines below a run without failures and with a known limit.
+/// Maximum number of lines below the report of a run without failures and with a known limit.
 const LINES_MAX: usize = 3;
 
 /// Decisions about a run.
@@ -51,7 +51,7 @@ pub struct Judgement {
     pub gates: Vec<Gate>,
 }
 
-/// Judges a run by the requested gates.
+/// Judges a run: its limit, the notes on it, and the gates of the user's options.
 pub fn judge_document(document: &Document, asked: &OutputOptions) -> Judgement {
     let verdict = judge_limit(document);
     let mut notes = all_notes(document, verdict.as_ref(), is_printed(document, asked));
@@ -68,14 +68,14 @@ pub fn judge_document(document: &Document, asked: &OutputOptions) -> Judgement {
 /// A run with its judgement.
 #[derive(Debug)]
 pub struct JudgedRun {
-    /// The document, including the judgement.
+    /// The record of the run, including the judgement.
     pub document: Document,
-    /// The notes printed after the run.
+    /// The notes, some of which were already printed before the run.
     notes: Vec<Note>,
 }
 
-/// True if the verdict is printed, so that no note need repeat it. The verdict on a short run is printed only on
-/// request or with `-v`.
+/// True if the verdict is printed even without `-v`, so that no note need repeat it. This is not so for a short run,
+/// unless a probe followed it or an option asked for the verdict.
 fn is_printed(document: &Document, output: &OutputOptions) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
     let is_asked = output.is_strict || output.probing.is_some() || output.gates.iter().any(Condition::asks_for_verdict);
@@ -83,7 +83,7 @@ fn is_printed(document: &Document, output: &OutputOptions) -> bool {
 }
 
 impl JudgedRun {
-    /// Records a run and judges it.
+    /// Records a run as a document and judges it.
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Self {
         let document = Document::of(plan, outcome);
         let Judgement { verdict, notes, gates } = judge_document(&document, &plan.output);
@@ -91,13 +91,13 @@ impl JudgedRun {
         Self { document: Document { verdict, gates, notes: written, ..document }, notes }
     }
 
-    /// The verdict if onrush itself was the limit and `--strict` makes that a failure.
+    /// The verdict if onrush itself was the limit and `--strict` makes that a failure; otherwise `None`.
     pub fn strict_failure(&self, plan: &Plan) -> Option<&Verdict> {
         self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_generator())
     }
 
-    /// The lines below a report: the requested notes and the verdict, with colours if `colour`. A run without failures
-    /// and with a known limit has at most three lines, plus those of `-v`.
+    /// The lines printed below a report: notes and verdict, in colour if `colour`; empty if notes are turned off. A run
+    /// without failures and with a known limit gets at most three lines, plus those of `-v`.
     pub fn lines(&self, output: &OutputOptions, colour: bool) -> String {
         if !output.notes {
             return String::new();
@@ -128,7 +128,7 @@ impl JudgedRun {
     }
 }
 
-/// How often threads waited to collect several HTTP/2 responses. Latencies include these waits.
+/// A clause on how often threads waited to collect several HTTP/2 responses, a wait that latencies include.
 fn linger_clause(http2: &Http2) -> String {
     let (times, longest) = (counted(http2.lingers, "time"), http2.linger_max_us);
     format!("; onrush waited for several responses {times}, each for {longest} µs at most")

@@ -9,10 +9,10 @@ use super::facts::{NoteFacts, duration};
 use crate::failure::{errno_words, too_few_files};
 use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 
-/// Nanoseconds. Stages that need a connection for a shorter time may end before it is established.
+/// In nanoseconds. A stage that needs a connection for less time may end before the connection is established.
 const OPENING_NS: u64 = 1_000_000_000;
 
-/// The buffers that the kernel made smaller than requested.
+/// The notes on buffers that the kernel made smaller than requested.
 pub fn capped_buffers(document: &Document) -> Vec<Note> {
     let Some(sockets) = &document.sockets else { return Vec::new() };
     let both = [("--rcvbuf", "net.core.rmem_max", sockets.rcvbuf), ("--sndbuf", "net.core.wmem_max", sockets.sndbuf)];
@@ -30,22 +30,22 @@ pub fn capped_buffers(document: &Document) -> Vec<Note> {
 pub fn fewer_connections(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { connections, plan, errors, ended, .. } = facts.document;
     let (opened, shortage) = (connections.established, connections.shortage);
-    // With stages, count only connections that there was time to open.
+    // With stages, count only connections that had enough time to open.
     let least_ns = OPENING_NS.min(facts.elapsed_ns).max(1);
     let stages = plan.connection_stages.as_deref();
     let asked =
         stages.map_or(plan.connections, |stages| planned_connections(stages).most_held_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
-    // Each machine with room for fewer connections has its own note.
+    // Each machine with room for too few connections has its own note.
     let machines = &facts.document.machines;
     let asked = if machines.is_empty() { asked } else { asked.min(machines.iter().map(|it| it.connections).sum()) };
     // Each kind of failure has its own note.
     let failures = errors.connect > 0;
-    // All requests completed before every connection was established: the missing ones were not needed.
+    // If all requests completed before every connection was established, the missing ones were not needed.
     let is_moot = *ended == Some(Ended::Requests) && !failures && shortage.is_none();
     let room = shortage.and_then(|shortage| shortage.room);
     let is_full = room.is_some_and(|room| opened >= room);
-    // A lack of room was reported before the run. It does not explain an even smaller number.
+    // A lack of room was reported before the run, but does not explain an even smaller number.
     let asked = if is_full { asked } else { room.map_or(asked, |room| asked.min(room)) };
     if opened >= asked || is_moot || plan.once {
         return None;

@@ -33,7 +33,8 @@ pub fn early_end(document: &Document) -> Option<Note> {
     Some(Note::doubt(id, text))
 }
 
-/// The note on a duration too short for all requests. (A script may end a run earlier.)
+/// The note on a duration too short for all requests of `-n`; `None` if the run ended before its
+/// duration, as a script can make it.
 fn too_few_requests(document: &Document) -> Option<Note> {
     let (plan, elapsed, completed) = (&document.plan, document.elapsed(), document.requests.completed);
     let asked = plan.requests?;
@@ -54,7 +55,7 @@ pub fn ended_by_script(document: &Document) -> Option<Note> {
     Some(if is_doubt { Note::doubt(NoteId::ScriptEnded, text) } else { Note::hint(NoteId::ScriptEnded, text) })
 }
 
-/// The note on the outcome of `--until`.
+/// The note on the outcome of `--until`; `None` without `--until`, or if there was no response.
 pub fn until_outcome(document: &Document) -> Option<Note> {
     let until = document.until.as_ref().filter(|_| document.requests.completed > 0)?;
     let text = until_line(until, document.elapsed(), document.ended == Some(Ended::Requests));

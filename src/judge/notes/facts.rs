@@ -11,17 +11,17 @@ use crate::record::evidence::Silence;
 use crate::record::{self, Document};
 use crate::run::nanos;
 
-/// A document, and facts needed by several notes.
+/// A document, and the facts that several notes need.
 pub struct NoteFacts<'a> {
-    /// The document.
+    /// The document of the run.
     pub document: &'a Document,
-    /// The latencies as measured.
+    /// The latencies as measured, without correction.
     pub latency: Distribution<u64>,
     /// The ages of requests that were abandoned or in flight at the end.
     pub censored: Option<Distribution<u64>>,
     /// Measured time in nanoseconds.
     pub elapsed_ns: u64,
-    /// Number of responses.
+    /// Number of complete responses.
     pub completed: u64,
 }
 

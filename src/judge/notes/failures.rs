@@ -11,8 +11,8 @@ use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 /// Phases covered by other notes.
 const HAVE_NOTES: [&str; 2] = ["status", "abandoned"];
 
-/// The notes on failures, most frequent first. Statuses and abandoned requests have notes of their own. `is_said`:
-/// another note reports the lack of open files.
+/// The notes on failures, most frequent first. Statuses and abandoned requests have notes elsewhere. `is_said`: another
+/// note already reports the lack of open files.
 pub fn failure_notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> =
         document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
@@ -59,7 +59,7 @@ impl LedgerFailure<'_> {
         what + &example + &advice
     }
 
-    /// An example, unless the sentence names it or the place does not matter.
+    /// An example of the failure, unless the sentence names it already or the place does not matter.
     fn example(&self) -> Option<String> {
         let example = self.row.example.as_ref().filter(|_| !self.is_refusal() && !self.row.ours)?;
         Some(match self.row.example_is {
@@ -73,7 +73,7 @@ impl LedgerFailure<'_> {
         self.row.phase == "connect" && self.row.cause == errno_words(Errno::CONNREFUSED.raw_os_error())
     }
 
-    /// True if the failure occurred from the first to the last tenth of a second of the run.
+    /// True if the failure occurred from the first tenth of a second of the run to the last.
     fn is_throughout(&self) -> bool {
         self.row.first_s == 0.0 && self.row.last_s + 0.1 >= self.document.duration_s
     }

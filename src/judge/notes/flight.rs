@@ -1,7 +1,7 @@
 //! Notes on idle connections and on requests missing from the latencies.
 //!
 //! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
-//! closed loop every connection always has one in flight. If the numbers differ, the figures miss something.
+//! closed loop, every connection always has one request in flight. If the numbers differ, the figures miss something.
 
 use onrush_stats::{Count, Distribution};
 use onrush_text::units::{counted, thousands, time_us};
@@ -12,14 +12,14 @@ use crate::figures::NS_PER_US;
 use crate::record::evidence::Places;
 use crate::record::{Document, Note, NoteId};
 
-/// Connections count as busy enough from this share on.
+/// Connections count as busy enough if at least this share of them is.
 const BUSY_SHARE: f64 = 0.95;
 /// Hanging requests are noted above this share of the requests in flight.
 const HANGING_SHARE: f64 = 0.05;
 /// Minimum age of a hanging request, in nanoseconds.
 const HANGING_MIN_NS: u64 = 200_000_000;
 
-/// In a run shorter than this, in nanoseconds, connecting takes much of the time and means nothing.
+/// In a run shorter than this, in nanoseconds, the time spent connecting is no cause for a note.
 const PLACES_MIN_NS: u64 = 200_000_000;
 
 /// The notes on requests in flight and on idle connections.
@@ -69,7 +69,7 @@ struct FlightFigures {
     answered: f64,
     /// Mean number of connections with a request in flight.
     busy: f64,
-    /// The state of the other connections, if measured.
+    /// What the other connections were doing, if measured.
     places: Option<Places>,
     /// True if a connection serves only one or two requests, so that connecting is part of the load.
     reconnects: bool,
@@ -141,7 +141,7 @@ impl FlightFigures {
         let idle = self.places.filter(|places| {
             let needed = self.connections as f64 - places.done;
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
-            // Gaps between two requests are the generator's. A busy thread has many of them.
+            // Pauses between two requests are the generator's. A busy thread has many of them.
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
             // A replaced connection may be busy while its replacement is still idle.
             let is_idle = self.is_scheduled || self.busy < BUSY_SHARE * needed;

@@ -11,9 +11,9 @@ use super::format_seconds;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
 
-/// Short stalls are noted above this share of the run.
+/// Short stalls are noted if they add up to more than this share of the run.
 const STALLED_SHARE: f64 = 0.2;
-/// Maximum number of silences or stalls named.
+/// Maximum number of silences or stalls that a note names.
 const TIMES_NAMED: usize = 3;
 
 /// The note on times without a response. With a schedule it reports the target's unavailability, otherwise only the
@@ -67,7 +67,7 @@ fn gap_from_seconds(start_s: f64, length_s: f64) -> Gap {
     Gap { from_ns, until_ns: from_ns + seconds_ns(length_s) }
 }
 
-/// The longest gaps by time, and the number of others.
+/// The longest gaps, and the number of others.
 struct NamedTimes {
     /// The longest gaps, in chronological order.
     longest: Vec<Gap>,
@@ -115,7 +115,7 @@ fn unavailable_line(times: &NamedTimes, share: f64, due: u64) -> String {
     format!("the target was unavailable for {percent} of the time: no response {}{due}", times.describe_times())
 }
 
-/// The latencies inflated by a stall: a count or a share.
+/// The number or share of latencies that a stall inflated.
 fn inflated_latencies(touched: f64, latencies: u64) -> String {
     let percent = 100.0 * touched;
     match percent {

@@ -10,7 +10,8 @@ use crate::record::{Addresses, Document, LeftOut, Note, NoteId, RequestLog};
 const RESUMED_PERCENT: u64 = 1;
 /// Requests left over from the warm-up are noted above this percentage of the responses.
 const CARRIED_PERCENT: u64 = 1;
-/// Leftover requests are also noted if the latencies add up to this multiple of the time in flight.
+/// Leftover requests are also noted if the latencies add up to at least this multiple of the time
+/// in flight.
 const CARRIED_WEIGHT: f64 = 1.1;
 /// Idle connections closed by the server are noted above this percentage of the responses.
 const IDLE_CLOSED_PERCENT: u64 = 1;
@@ -107,7 +108,7 @@ fn cut_responses_line(count: u64, has_streams: bool) -> String {
 /// The note on a request log that was not written fast enough.
 fn lost_log_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note> {
     let all = lines + lost;
-    // A sample small enough to leave room for all lines.
+    // Logging one request in this many would have left room for every line.
     let enough = one_of.unwrap_or(1).saturating_mul(all).div_ceil(lines.max(1)).checked_next_power_of_two();
     let line = |enough: u64| {
         format!(

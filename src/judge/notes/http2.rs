@@ -34,7 +34,7 @@ pub fn http2_notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
 /// The note on servers whose SETTINGS allow no streams.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
-    // All requests to be sent were answered.
+    // Every request that was to be sent has been answered.
     let is_over = document
         .plan
         .requests
@@ -69,7 +69,7 @@ fn exhausted_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice
     let in_flight = (connections * u64::from(asked)).min(document.plan.requests.unwrap_or(u64::MAX));
     let enough = in_flight.div_ceil(u64::from(allowed));
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
-    // With a rate, the note on waiting requests has the advice on more in flight; stages name their connections.
+    // With a rate, the note on waiting requests advises more requests in flight; stages set their own connections.
     let is_advised =
         document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != ConnectionsAdvice::Useless;
     let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
@@ -112,7 +112,7 @@ fn ended_connections(document: &Document, http2: &Http2) -> Option<Note> {
     (all > 0).then(|| Note::failure(NoteId::ConnectionsEnded, text))
 }
 
-/// The note on request bodies that waited for windows.
+/// The note on request bodies that were held up by closed windows.
 fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     let blocked_s = http2.window_blocked_us as f64 / 1e6;
     let share = blocked_s / (document.duration_s * document.connections.established as f64);
@@ -176,7 +176,7 @@ fn returned_requests(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// The note on a single connection, or its replacements, for all requests.
+/// The note on a run whose requests all used one connection, or its replacements.
 fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
@@ -192,7 +192,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// The note on the negotiated protocols, each with its number of connections.
+/// The note on negotiated protocols, with the number of connections for each.
 fn negotiated_protocols(document: &Document) -> Option<Note> {
     let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
     let agreed = &document.tls.as_ref()?.negotiated;

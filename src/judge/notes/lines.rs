@@ -4,23 +4,23 @@ use onrush_text::units::time_us;
 
 use crate::record::Note;
 
-/// Maximum number of lines of notes, including examples, in a run with doubts or failures.
+/// Maximum number of lines of notes, including examples, with [`NoteRoom::Few`].
 const LINES_MAX: usize = 8;
 
-/// Room for notes.
+/// How many notes may be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteRoom {
     /// All notes.
     All,
-    /// A few lines, plus one with the number of omitted notes.
+    /// Notes of at most eight lines in total, plus a line with the number of omitted notes.
     Few,
-    /// This many lines, at least one, after a run without failures and with a known limit.
+    /// This many notes, at least one; the last line ends with the number of omitted notes.
     Lines(usize),
 }
 
-/// Formats the notes not printed before the run: one per line after `note: `, with any example below, in colour if
-/// requested. Notes without room are only counted. The mean that wrk would have printed, if given, comes last if all
-/// notes have room.
+/// Formats the notes not yet printed before the run: one per line after `note: `, with any example on the line below,
+/// in colour if requested. Notes that do not fit are only counted. The mean that wrk would have printed, if given,
+/// comes last, but only with [`NoteRoom::All`].
 pub fn format_notes(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();
@@ -55,7 +55,7 @@ pub fn format_notes(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, co
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Number of leading notes that fit.
+/// Number of leading notes whose lines, with examples, fit into [`LINES_MAX`].
 fn count_fitting_notes(notes: &[&Note]) -> usize {
     let mut lines = 0;
     let fits = |note: &&&Note| {

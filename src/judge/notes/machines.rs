@@ -9,12 +9,12 @@ use super::format_seconds;
 use crate::failure::too_few_files;
 use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
-/// A machine is far if its round trip is this many times the shortest one, and at least this long.
+/// A machine is far away if its round trip is at least this many times the shortest one, and at least this long.
 const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
 /// A machine that started at least this late is named.
 const LATE: Duration = Duration::from_millis(1);
-/// A machine that ended this much earlier, in seconds and as a share of the run, gets a note.
+/// A machine gets a note if it ended at least this much earlier than the others, in seconds and as a share of the run.
 const SHORT_S: f64 = 0.2;
 const SHORT: f64 = 0.05;
 /// Maximum number of machines named in a note.
@@ -41,7 +41,7 @@ fn machine_note(id: NoteId, weight: Weight, text: String) -> Note {
 fn lost_machine(document: &Document, machine: &Machine) -> Option<Note> {
     let why = machine.lost.as_ref()?;
     let missing = match format_seconds((machine.duration_s * 1e9) as u64) {
-        // A machine that sent its final report lost no data.
+        // If the machine sent its final report, no data was lost.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
         _ if document.duration_s == 0.0 => {
             "nothing was measured, because the run ended with it before that began".to_owned()
@@ -55,7 +55,7 @@ fn lost_machine(document: &Document, machine: &Machine) -> Option<Note> {
     Some(machine_note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
 }
 
-/// The note on a machine with too few open files for its part.
+/// The note on a machine whose limit on open files is too low for its part.
 fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = counted(machine.connections, "connection");
@@ -103,7 +103,7 @@ fn short_machine(document: &Document, (number, machine): (usize, &Machine)) -> O
     Some(machine_note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
-/// The note on a property in which machines differ.
+/// The note on a property (named `what`) in which machines differ.
 fn differing_machines(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
     let all: BTreeSet<&String> = machines.iter().map(of).collect();
     let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
@@ -112,7 +112,7 @@ fn differing_machines(what: &str, machines: &[Machine], of: fn(&Machine) -> &Str
     (all.len() > 1).then(|| machine_note(NoteId::MachinesDiffer, Weight::Hint, text))
 }
 
-/// The note on machines far from the coordinator.
+/// The note on machines that are far from the coordinator.
 fn far_machines(machines: &[Machine]) -> Option<Note> {
     // The round trip of a lost machine is unknown.
     let known = machines.iter().map(|machine| machine.round_trip_s).filter(|trip_s| *trip_s > 0.0);

@@ -1,9 +1,9 @@
 //! The notes, which qualify a result: what happened, to what, why, and what to do next.
 //!
-//! Each note and its sentence are made where the note is decided: `ending` covers the end of a run, `connections` and
-//! `flight` its connections and requests in flight, `open_loop` due against sent requests, `unanswered` requests
-//! without a response, `gaps` times without a response, `statuses` the responses, and `failures` the ledger. `http2`
-//! and `machines` cover their subjects. `hints` covers everything that casts no doubt. `lines` prints the notes.
+//! Each note is decided and worded in one place: `ending` covers the end of a run, `connections` and `flight` its
+//! connections and requests in flight, `open_loop` requests due but not sent in time, `unanswered` requests without a
+//! response, `gaps` times without a response, `statuses` the responses, and `failures` the ledger. `http2` and
+//! `machines` cover their subjects. `hints` covers everything that casts no doubt. `lines` formats the notes.
 //! Everything received from a server is escaped.
 
 mod connections;
@@ -30,7 +30,8 @@ use crate::record::{Document, Ended, Note, NoteId, Verdict};
 use facts::NoteFacts;
 use open_loop::ConnectionsAdvice;
 
-/// All notes on a run, most important first; empty if the run is beyond doubt. Notes do not repeat a printed verdict.
+/// All notes on a run, most important first. With `is_printed` (the verdict is printed), notes that would only repeat
+/// it are left out.
 pub fn all_notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
     let facts = &NoteFacts::from_document(document);
     let printed = verdict.filter(|_| is_printed);
@@ -66,7 +67,7 @@ pub fn all_notes(document: &Document, verdict: Option<&Verdict>, is_printed: boo
     notes.extend(http2::http2_notes(document, more));
     notes.extend(machines::machine_notes(document));
     notes.extend(hints::hint_notes(facts));
-    // Notes on a backlog say more than the verdict. After redirects, the note on statuses does as well.
+    // Notes on a backlog say more than the verdict. So does the note on statuses after redirects.
     let has_more = |id: NoteId| match id {
         NoteId::Behind | NoteId::Crowded => true,
         NoteId::Statuses => document.location.is_some(),
@@ -82,7 +83,7 @@ fn has_note(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
-/// The value of more connections, according to the verdict and to hanging requests.
+/// What the verdict and hanging requests imply for more connections.
 fn advise_on_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
     let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return ConnectionsAdvice::Unknown };
     let load = &evidence.load;
@@ -102,7 +103,7 @@ fn advise_on_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bo
     }
 }
 
-/// Findings of the verdict that no other note covers.
+/// The notes on the verdict's findings, except those that another note covers.
 fn finding_notes(verdict: Option<(&Verdict, &Evidence)>) -> Vec<Note> {
     let Some((verdict, evidence)) = verdict else { return Vec::new() };
     verdict.findings.iter().filter_map(|finding| finding_note(*finding, evidence)).collect()

@@ -21,18 +21,18 @@ use crate::run::nanos;
 
 /// Late and unsent requests are noted above this percentage.
 const MISSED_PERCENT: u64 = 1;
-/// Threads count as busy from this share of their time.
+/// Threads count as busy if they are for at least this share of the time.
 const BUSY_SHARE: f64 = 0.95;
 /// A rate is constant if its mean is at least this share of its maximum.
 const CONSTANT: f64 = 0.99;
-/// A latency rises if it is this many times the previous third's. A steadily growing backlog gives 3 and 1.67.
+/// A latency rises if it is this many times that of the previous third. A steadily growing backlog gives 3 and 1.67.
 const RISES: f64 = 1.3;
-/// A run shorter than this, in seconds, consists mostly of connecting.
+/// A run shorter than this, in seconds, is mostly spent connecting.
 const BUSY_MIN_S: f64 = 0.2;
-/// Requests due while all connections were busy are noted from [`CROWDED`] of the time. If late requests have a note,
-/// this share of the late requests suffices.
+/// Requests due while all connections were busy are noted if this was so for [`CROWDED`] of the time. If late requests
+/// have a note, this share of the late requests is enough.
 const CROWDED_OF_LATE: f64 = 0.5;
-/// All connections were busy only for a while below this share of the time.
+/// If all connections were busy for less than this share of the time, they were so only for a while.
 const PASSING: f64 = 0.5;
 /// If responses take this many times as long while connections are busy, the target may be the bottleneck.
 const SLOWED: f64 = 2.0;
@@ -43,13 +43,13 @@ const SHOWN_PER_S: f64 = 0.01;
 const NEEDED_MAX: u64 = 10_000;
 /// A thread that waited for a processor for this share of the time measured mostly that wait.
 const STARVED: f64 = 0.2;
-/// Waiting for a processor is mentioned from this share of a thread's time.
+/// Waiting for a processor is mentioned if it takes at least this share of a thread's time.
 const WAITED: f64 = 0.05;
 
 /// A missed schedule: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Behind {
-    /// Number of due requests, including leftovers of the warm-up.
+    /// Number of due requests, including those left over from the warm-up.
     due: u64,
     /// Due requests left over from the warm-up; zero below a hundredth of a request per second.
     carried: u64,
@@ -134,7 +134,7 @@ enum Remedy {
         /// Mean latency over the whole run.
         mean_ns: f64,
     },
-    /// Not more connections: the verdict names the target as the limit.
+    /// Not more connections: according to the verdict, the target is the limit.
     Verdict,
     /// Not more connections: the target was silent.
     Silence,
@@ -164,7 +164,7 @@ pub enum ConnectionsAdvice {
     /// More connections would not help: requests hang, onrush was the limit, or the target was the limit for a reason
     /// unrelated to connections.
     Useless,
-    /// More connections may help. The latencies do not predict the number, because the target was silent for a time.
+    /// More connections may help, but the latencies do not predict how many, because the target was silent for a time.
     Uncounted,
     /// The verdict gives no advice.
     Unknown,
@@ -235,8 +235,8 @@ struct ScheduledRun<'a> {
     elapsed_s: f64,
 }
 
-/// The notes on a run with a schedule. `more` is the verdict's advice on more connections. `is_said`: the verdict
-/// reports the missed rate and whether all connections were in use.
+/// The notes on a run with a schedule. `more` is the verdict's advice on more connections. `is_said` leaves out what
+/// the verdict already reports: the missed rate, and connections that were all in use.
 pub fn open_loop_notes(facts: &NoteFacts<'_>, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
     let run = ScheduledRun {
@@ -314,13 +314,13 @@ impl ScheduledRun<'_> {
         if stalled_s * 100.0 <= self.elapsed_s * MISSED_PERCENT as f64 || !generator.long_stalls.is_empty() {
             return waited;
         }
-        // Requests due during the stalls, and requests that waited for them.
+        // Requests due during the stalls, and requests that had to wait because of them.
         let explained = 2.0 * stalled_s / self.elapsed_s;
         let late = self.counts.late as f64 / self.lateness.count as f64;
         waited.filter(|_| late > explained).or(Some(LateReason::Stalled(duration(stalled_s))))
     }
 
-    /// True if the latency rose in every third of the run, as a backlog makes it rise.
+    /// True if the latency rose from each third of the run to the next, as under a backlog.
     fn latency_rises(&self) -> bool {
         let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
         let third = rows.len() / 3;
@@ -407,8 +407,8 @@ impl ScheduledRun<'_> {
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
         let on_average = taken + 2.0 * taken.sqrt();
-        // If connections were scarce only for a while: one more for each request that became due during the longest
-        // wait.
+        // If connections were scarce only for a while, one more is needed for each request that became due during the
+        // longest wait.
         let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0 && share < PASSING;
         let due = counts.due as f64 / batch;
         let waited = known.filter(|_| is_passing).map_or(0.0, |most| {

@@ -27,7 +27,7 @@ pub fn early_responses(document: &Document) -> Option<Note> {
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
 }
 
-/// The note on statuses, if one class is frequent.
+/// The note on unexpected statuses, if one class of them is frequent.
 pub fn status_note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;

@@ -20,7 +20,7 @@ struct LostRequests {
     abandoned: u64,
     /// The option that set the limit for abandoning requests.
     limit: &'static str,
-    /// Requests in flight at the end of the run. If others completed, only those older than any response count.
+    /// Requests in flight at the end of the run. If others completed, only those older than the slowest response.
     open: u64,
     /// Requests in flight on lost machines; zero if other requests completed.
     unknown: u64,
@@ -49,7 +49,7 @@ pub fn unanswered_note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note>
         started: requests.started + requests.carried,
         failed: requests.failed(),
         abandoned: requests.abandoned,
-        // The timeout ends a single request, unless there is another limit.
+        // A single request is abandoned after its timeout, unless there is another limit.
         limit: if plan.once && plan.give_up_s == plan.timeout_s { "--timeout" } else { "--give-up" },
         open,
         unknown: if nothing_answered { requests.unknown } else { 0 },
@@ -70,7 +70,7 @@ pub fn unanswered_note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note>
     }
 }
 
-/// The reason why a run sent nothing.
+/// The reason why a run sent no request.
 fn nothing_sent(document: &Document) -> &'static str {
     let requests = &document.requests;
     if requests.due.is_some_and(|due| due + requests.due_before.unwrap_or_default() == 0) {
@@ -100,8 +100,8 @@ impl LostRequests {
         self.failed + self.abandoned + self.open
     }
 
-    /// The outcomes, each with its number unless all `who` ended alike, and the ages of the requests that did not fail,
-    /// if known.
+    /// The outcomes, each with its number unless all requests (named by `who`) ended alike, and the ages of those that
+    /// did not fail, if known.
     fn describe_endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));

@@ -6,9 +6,9 @@ use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Listening, Load, Places};
 use onrush_plan::LimitedBy;
 
-/// Missing connections matter from this share of the requested number.
+/// Missing connections matter if they are at least this share of the number requested.
 const MISSING: f64 = 0.05;
-/// Connections idle for this share of the time were the limit.
+/// Idle connections were the limit if they idled for at least this share of the time.
 const UNUSED: f64 = 0.5;
 /// The notes on missing connections.
 const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
@@ -25,8 +25,8 @@ pub(super) fn rule_on_ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> 
     Some(make_ruling(LimitedBy::Ports, "onrush ran out of local ports", reason, advice)?.saying(MISSED))
 }
 
-/// Connections idle for half of the time: they paused for the script, or waited for the server to close them. A silent
-/// target may have had nothing to respond to.
+/// Connections that idled for half of the time, because they paused for the script or waited for the server to close
+/// them. A silent target may have had nothing to answer.
 pub(super) fn rule_on_idle_connections(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
     let (why, advice) = match load.places {
@@ -62,8 +62,8 @@ pub(super) fn rule_on_accept_queue(Evidence { load, target, .. }: &Evidence) -> 
     Some(make_ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
 }
 
-/// True if an accept queue was observed full. Overflows alone may come from another server: the kernel counts all
-/// servers.
+/// True if an accept queue was seen full. Overflows alone may concern another server, because the kernel counts those
+/// of all servers together.
 pub(super) fn is_accept_queue_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }

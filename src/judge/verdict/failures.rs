@@ -7,11 +7,11 @@ use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
 use onrush_plan::LimitedBy;
 use onrush_text::units::listed;
 
-/// Without a rate, this share of unsuccessful responses makes the measured rate one of error pages.
+/// Without a rate, a run with this share of unsuccessful responses measured mostly error pages.
 const REFUSED: f64 = 0.1;
-/// Failed requests and unsuccessful responses matter from this share of the responses.
+/// Failed requests and unsuccessful responses matter if they are at least this share of the responses.
 pub(super) const FAILED: f64 = 0.01;
-/// From this share on, all failures count as alike.
+/// All failures count as alike if at least this share has the same cause.
 const ALIKE: f64 = 0.995;
 /// The summary of an unclear verdict; the reason follows.
 const UNCLEAR: &str = "the limit is unclear";
@@ -77,7 +77,7 @@ pub(super) fn describe_failures(load: &Load) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// The most frequent cause and its share, if at least half of the failures have it.
+/// The most frequent cause of failure and its share, if it explains at least half of the failures.
 fn describe_main_failure(load: &Load) -> String {
     let Some(MainFailure { count, why, .. }) = main_failure(load) else { return String::new() };
     match *count as f64 / load.failures().saturating_sub(load.abandoned) as f64 {
@@ -91,7 +91,7 @@ fn main_failure(load: &Load) -> Option<&MainFailure> {
     load.main_failure.as_ref().filter(|main| main.count.saturating_mul(2) >= failed)
 }
 
-/// The remedy for most failures, if their cause is known.
+/// The remedy for the most frequent failures, if their cause is known.
 pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
     main_failure(load).filter(|_| fails_often(load))?.advice.as_deref()
 }
@@ -118,7 +118,7 @@ pub(super) fn rule_on_few_responses(Evidence { load, .. }: &Evidence) -> Option<
 /// A target whose responses cannot be read.
 pub(super) fn rule_on_unreadable_responses(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
-    // A failure before a request concerns only the connection.
+    // A failure before any request was sent concerns only the connection.
     let failed = match load.failed_requests() {
         failed if *requests <= failed => format_count(*requests, "request"),
         0 => format_count(*requests, "connection"),

@@ -8,22 +8,22 @@ use super::words::{format_number, format_percent, format_seconds, format_time};
 use crate::record::evidence::{Evidence, Latency, Load, SLOW, Thirds};
 use crate::record::{Finding, Note, NoteId};
 
-/// A change of the rate is more than noise from this many standard errors …
+/// A change in the rate is more than noise if it is at least this many standard errors …
 const ERRORS: f64 = 4.0;
-/// … and from this share of the rate.
+/// … and at least this share of the rate.
 const CHANGED: f64 = 0.05;
-/// Throttling and stolen time matter from this share of the time.
+/// Throttling and stolen time matter if they take at least this share of the time.
 const TAKEN: f64 = 0.02;
-/// Stalls matter from this many seconds.
+/// Stalls matter if they last at least this many seconds in total.
 const STALLED_S: f64 = 0.2;
 /// A 99th percentile below this, in microseconds, is not worth a note.
 const TAIL_MIN_US: f64 = 1_000.0;
 /// Acknowledgements are delayed if this share of the latencies is about 40 ms, and this share of the samples caught a
 /// partially received response.
 const DELAYED: f64 = 0.05;
-/// A connection is hot if it served this many times the mean number of requests.
+/// A connection is hot if it served at least this many times the mean number of requests.
 const HOT: f64 = 3.0;
-/// A window or buffer matters if it was the limit for this share of the time.
+/// A window or buffer matters if it was the limit for at least this share of the time.
 const LIMITED: f64 = 0.5;
 
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
@@ -75,7 +75,7 @@ pub(super) fn warms_up(load: &Load) -> bool {
     load.thirds.and_then(rate_change) == Some(Finding::WarmingUp)
 }
 
-/// The change of the rate, if larger than noise.
+/// The change in the rate over the run; `None` if it may be noise.
 fn rate_change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
     let change = last_per_s - first_per_s;
     let is_noise =

@@ -1,4 +1,5 @@
-//! Rules on onrush itself. Faults of the generator invalidate every other figure, unless the target did worse.
+//! Rules on onrush itself. Faults of the generator invalidate every other figure, unless the target's failure outweighs
+//! them.
 
 use super::ruling::{Ruling, make_ruling};
 use super::target::target_failed;
@@ -8,11 +9,11 @@ use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Generator, Target, Thread};
 use onrush_plan::LimitedBy;
 
-/// A thread that waited for a processor for this share of the time measured only that wait.
+/// A thread that waited for a processor for this share of the time measured little else.
 const STARVED: f64 = 0.2;
 /// A target that used this many processors may have taken them from the generator.
 const WORKS: f64 = 0.5;
-/// A generator stalled for this share of the run measured only itself ...
+/// A generator that was stalled for this share of the run measured only itself ...
 const STOPPED: f64 = 0.05;
 /// ... and so did a thread blocked by the script.
 pub const HELD_UP: f64 = 0.05;
@@ -115,7 +116,7 @@ pub(super) fn rule_on_generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     make_ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)
 }
 
-/// The programs that used the processors that onrush waited for, if known, and the remedy.
+/// Names the programs that occupied the processors onrush waited for, if known, and the remedy.
 fn describe_processor_users(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
     let Generator { threads, cpus, .. } = generator;
     if let Some(cpus) = cpus.filter(|cpus| threads.len() > *cpus) {

@@ -5,7 +5,7 @@ use super::words::{format_percent, format_time};
 use crate::record::evidence::{Evidence, Network};
 use onrush_plan::LimitedBy;
 
-/// Losses matter from this share of the segments.
+/// Losses matter if at least this share of the segments is lost.
 const LOST: f64 = 0.01;
 /// Fewer losses matter if waits for retransmissions may account for this share of the mean latency ...
 const WAITED: f64 = 0.25;

@@ -13,9 +13,9 @@ use onrush_plan::LimitedBy;
 /// Below this elasticity, more requests in flight reduce the rate.
 const BACKWARDS: f64 = -0.3;
 
-/// A sentence calls a rate the same, or half, if it differs by less than this share of the larger rate.
+/// In a sentence, a rate is the same, or half, if it differs by less than this share of the larger rate.
 const ABOUT: f64 = 0.05;
-/// The reason for an unclear closed loop without a probe.
+/// The reason given for an unclear closed loop without a probe.
 const SHOWN: &str = "nothing that was observed tells which";
 /// The summary for an unclear closed loop without a probe.
 const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
@@ -106,8 +106,8 @@ fn describe_relative_change(first_per_s: f64, other_per_s: f64) -> String {
     format!("{} {}", format_percent(change.abs()), if change < 0.0 { "less" } else { "more" })
 }
 
-/// The options that change the requests in flight from `first` on this number of connections to about `other`, with
-/// connections as in the probe. True if the number is exact.
+/// The options that change the number in flight from `first` to about `other` on this many connections, with
+/// connections as in the probe. True if the options give exactly `other`.
 fn inflight_options(first: u64, other: u64, connections: u64) -> (String, bool) {
     let streams = (first / connections).max(1);
     let needed = other.div_ceil(streams);

@@ -7,13 +7,13 @@ use crate::record::NoteId;
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
 
-/// Due requests had to wait for a connection if all connections were in use for this share of the time.
+/// Due requests had to wait for a connection if all connections were in use for at least this share of the time.
 pub const CROWDED: f64 = 0.05;
 /// A target kept up with the rate if at least this share of the due requests was sent ...
 const SENT: f64 = 0.99;
 /// ... and the target was silent for less than this share of the run.
 const OUTAGE: f64 = 0.01;
-/// Above this elasticity the rate grows more than in proportion, as it does if connections are not alike.
+/// Above this elasticity, the rate grows more than in proportion, as it may if connections differ.
 pub(super) const BEYOND: f64 = 1.3;
 /// The requests in flight may be a growing backlog if they increase by more than this share of the square root of all
 /// requests.
@@ -26,7 +26,7 @@ const WANDERS: f64 = 0.125;
 const SHORT: f64 = 0.15;
 /// Minimum ratio at which two numbers of requests in flight are compared.
 const FILLED: f64 = 2.0;
-/// A difference between two rates is significant from this many standard errors.
+/// A difference between two rates is significant if it is at least this many standard errors.
 const ERRORS: f64 = 3.0;
 /// The lowest credible dispersion of responses.
 const DISPERSED: f64 = 0.1;
@@ -35,8 +35,8 @@ pub(super) const UNTOLD: &str = "it is unclear whether the target kept up";
 /// The notes on due requests that had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
-/// A rate that the target kept up with: no more requests than usual are left at the end, the latency does not grow, and
-/// the responses are right.
+/// A rate that the target kept up with: no more requests than usual remain at the end, the latency does not grow, and
+/// the responses are as expected.
 pub(super) fn rule_on_kept_schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
@@ -172,7 +172,7 @@ fn is_backlog(load: &Load) -> bool {
     load.growth.is_some_and(|growth| growth * load.completed as f64 >= (load.completed as f64).sqrt())
 }
 
-/// True if the leftover requests may be chance: no more than three standard errors of the number of responses.
+/// True if the requests left at the end may be chance: no more than three standard errors of the number of responses.
 fn may_be_chance(load: &Load) -> bool {
     let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
     load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))

@@ -6,12 +6,12 @@ use onrush_plan::LimitedBy;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
-    /// The verdict in short.
+    /// The verdict in one clause.
     pub summary: String,
-    /// The reason, with figures.
+    /// The reason for the verdict, with figures.
     pub reason: String,
     pub advice: Option<String>,
-    /// Notes that would repeat the verdict.
+    /// Notes to leave out because they would repeat the verdict.
     pub says: &'static [NoteId],
 }
 

@@ -13,15 +13,15 @@ use onrush_plan::LimitedBy;
 /// A target waited for something other than a processor if its threads ran, or waited for a processor, for less than
 /// this share of the time.
 const BLOCKED: f64 = 0.1;
-/// A target has died if it sent no response for this last share of the run ...
+/// A target has died if the last responses came before this final share of the run ...
 const SILENT: f64 = 0.1;
-/// ... and for at least this long, in seconds.
+/// ... and at least this many seconds before its end.
 const SILENT_MIN_S: f64 = 0.2;
-/// A target silent for this share of the run is its limit.
+/// A target silent for at least this share of the run is its limit.
 const QUIET: f64 = 0.25;
-/// Hanging requests are the limit from this share of the requests in flight …
+/// Hanging requests are the limit if they are at least this share of the requests in flight …
 const HANGING: f64 = 0.05;
-/// … and with a rate, where few requests are in flight, from this share on however few they are.
+/// … and, with a rate, at least this share even if only a few are in flight.
 const MANY: f64 = 0.5;
 
 /// True if the target's failures or silence decide, rather than a stall of onrush or a wait for a processor: without

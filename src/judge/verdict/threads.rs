@@ -3,11 +3,11 @@
 use super::words::format_percent;
 use crate::record::evidence::{Evidence, Thread};
 
-/// A thread or a target counts as busy from this share of the time.
+/// A thread or a target counts as busy if it is for at least this share of the time.
 pub(super) const BUSY: f64 = 0.9;
-/// In a thread less busy than this, requests have no time to queue.
+/// In a thread that is less busy than this, requests have no reason to queue.
 pub(super) const UNDOUBTED: f64 = 0.75;
-/// Waits for a processor are mentioned from this share of a thread's time.
+/// Waits for a processor are mentioned if they take at least this share of a thread's time.
 const WAITED_FOR: f64 = 0.05;
 
 /// True if a thread's waits for a processor are worth mentioning.
@@ -25,7 +25,7 @@ pub(super) fn describe_utilization(thread: &Thread) -> String {
     format!("{} busy{waiting}", format_percent(thread.worked()))
 }
 
-/// Describes the matching threads with the figures of the first; `None` without a match.
+/// Describes the matching threads by the figures of the first; `None` if no thread matches.
 pub(super) fn describe_busy_threads(
     evidence: &Evidence,
     is_busy: impl Fn(&Thread) -> bool,

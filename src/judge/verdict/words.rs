@@ -13,12 +13,13 @@ pub fn format_time(us: f64) -> String {
     }
 }
 
-/// Seconds: `2.0 s`.
+/// A time in seconds: `2.0 s`, or `40 ms` if short.
 pub fn format_seconds(seconds: f64) -> String {
     if seconds >= 0.095 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
-/// A share (0 to 1) in percent, with at least two digits: `98 %`, `0.13 %`.
+/// A share (0 to 1) in percent, with at least two significant digits: `98 %`, `0.13 %`; zero is `0
+/// %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent >= 9.95 || percent == 0.0 {
@@ -31,7 +32,7 @@ pub fn format_percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// A number, without decimals if large: `2,950`, `9.5`.
+/// A number, with decimals only if it is below a hundred: `2,950`, `9.5`.
 pub fn format_number(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();
@@ -39,12 +40,12 @@ pub fn format_number(number: f64) -> String {
     thousands(number.round() as u64)
 }
 
-/// A count with its noun: `1 thread`, `12 threads`.
+/// A count with its noun, which takes an `s` in the plural: `1 thread`, `12 threads`.
 pub fn format_count(many: u64, noun: &str) -> String {
     format!("{} {noun}{}", format_number(many as f64), if many == 1 { "" } else { "s" })
 }
 
-/// Processors: `1 processor`, `2.5 processors`.
+/// A number of processors: `1 processor`, `2.5 processors`.
 pub fn format_processors(allowed: f64) -> String {
     format!("{} processor{}", format_number(allowed), if allowed == 1.0 { "" } else { "s" })
 }
