@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a run to end early. All clones of one interrupt refer to the same run.
+/// Tells a run to end early. All clones share one request.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
 

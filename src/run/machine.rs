@@ -29,7 +29,7 @@ pub struct MachineShare {
     pub failures: u64,
     /// Time from the start of measuring to the end of this share, or to the last row received.
     pub elapsed: Duration,
-    /// Fraction of the time for which the busiest thread was on a processor; `None` if unknown.
+    /// Share (0 to 1) of its time that the busiest thread worked; `None` if unknown.
     pub busiest: Option<f64>,
     /// Shortest round trip between the coordinator and this machine.
     pub round_trip: Duration,

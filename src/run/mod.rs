@@ -74,7 +74,7 @@ use std::time::Duration;
 
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 
-/// Runs work that calls a script, in a thread with a large enough stack.
+/// Runs work that calls a script in a thread with a large enough stack, and waits for it. Passes on a panic.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ pub fn run_on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T,
     })
 }
 
-/// Runs work that may never end, in a thread that is not joined.
+/// Runs work that may never end in a named thread that nobody joins.
 ///
 /// # Errors
 ///
@@ -97,7 +97,7 @@ pub fn spawn_detached(name: &str, work: impl FnOnce() + Send + 'static) -> io::R
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
-/// A duration in nanoseconds.
+/// A duration in nanoseconds, at most [`u64::MAX`].
 pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

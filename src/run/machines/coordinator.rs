@@ -31,20 +31,20 @@ const RECENTLY: Duration = Duration::from_secs(1);
 const ROWS_AHEAD: u64 = 20;
 /// Maximum number of a worker's addresses that are compared; a name has fewer.
 const ADDRESSES: usize = 256;
-/// Maximum excess of a part's length over the run's, in nanoseconds.
+/// Maximum time by which a part may last longer than twice the elapsed time of the run, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 
 /// Reason for losing a worker whose figures cannot be summed.
 const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
 
-/// Number of a connection.
+/// Number that identifies a connection.
 pub type PeerId = u64;
 
 /// A command to the coordinator.
 pub enum CoordinatorRequest {
     /// Ask each worker to set up its part.
     Prepare(WorkerJobs),
-    /// Start the run at this moment.
+    /// Start the run at this moment, in the coordinator's time.
     Start(Duration),
     /// End the run.
     Stop,
@@ -54,9 +54,10 @@ pub enum CoordinatorRequest {
 
 /// The parts that the workers should set up.
 pub struct WorkerJobs {
-    /// For each worker, the order and the pieces of the files as frames; empty for a worker without a part in this run.
+    /// For each worker, as frames: the order to set up its part, then the pieces of the files. Empty for a worker
+    /// without a part in this run.
     pub frames: Vec<Vec<Arc<[u8]>>>,
-    /// Length of the workers' rows.
+    /// Length of time that one row of a worker's measurements covers.
     pub row: Duration,
 }
 
@@ -64,7 +65,7 @@ pub struct WorkerJobs {
 pub enum ConnectionAction {
     /// Send an order.
     Send(PeerId, CoordinatorMessage),
-    /// Send frames.
+    /// Send these encoded frames in order.
     Frames(PeerId, Vec<Arc<[u8]>>),
     /// Close the connection.
     Close(PeerId),
@@ -81,15 +82,15 @@ pub enum CoordinatorEvent {
     },
     /// All workers are set up. Holds each worker's setup and shortest round trip, and the lead time of the start.
     Ready(Vec<(WorkerSetup, Duration)>, Duration),
-    /// A worker cannot set up its part, or too few joined: the reason for the user, and true if the command line is at
-    /// fault.
+    /// The run cannot start, because a worker cannot set up its part or too few joined. Holds the reason for the user,
+    /// and true if the command line is at fault.
     Hopeless(String, bool),
-    /// One row of a worker's measurements.
+    /// One row of measurements, and the number of the worker that sent it.
     Row(u32, Box<Totals>),
-    /// End of a worker's part, with the drift of its clock against the coordinator's during the run, in nanoseconds, if
-    /// the drift exceeds the error of both round trips.
+    /// A worker's part has ended. Holds the number of the worker, its final report, and the drift of its clock against
+    /// the coordinator's during the run, in nanoseconds, if the drift exceeds the error of both measurements.
     Done(u32, Box<Done>, Option<i64>),
-    /// A worker was lost during the run: the reason for the user.
+    /// A worker was lost during the run: its number and the reason for the user.
     Lost(u32, String),
     /// A worker was refused, or left before the run: its name and the reason for the user.
     Refused(String),
@@ -105,7 +106,8 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Clock drift between this offset and a later one, in nanoseconds; `None` if within the error of both.
+    /// Clock drift between this offset and a later one, in nanoseconds; `None` if it is within the error of the two
+    /// measurements.
     fn drift_until(self, later: Self) -> Option<i64> {
         let moved_ns = later.ns.wrapping_sub(self.ns);
         (moved_ns.unsigned_abs() > (self.trip_ns / 2).saturating_add(later.trip_ns / 2)).then_some(moved_ns)
@@ -118,7 +120,7 @@ struct WorkerSlot {
     peer: Option<PeerId>,
     name: String,
     state: SlotState,
-    /// Time of the worker's last message.
+    /// Time at which bytes last arrived from the worker.
     heard: Duration,
     /// Time and number of the last ping.
     pinged: Duration,
@@ -163,7 +165,7 @@ pub struct CoordinatorRules {
     pub machines: u32,
     /// Time allowed for the workers to join.
     pub join: Duration,
-    /// Maximum silence of a worker.
+    /// Silence after which a worker counts as lost.
     pub loss: Duration,
 }
 
@@ -195,7 +197,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator at time zero.
+    /// A coordinator whose clock starts at zero and whose slots are all empty.
     pub fn new(rules: CoordinatorRules) -> Self {
         Self {
             slots: (0..rules.machines).map(|_| WorkerSlot::default()).collect(),
@@ -249,7 +251,7 @@ impl Coordinator {
         Ok(index)
     }
 
-    /// Runs a command.
+    /// Carries out a command.
     pub fn handle_request(&mut self, ask: CoordinatorRequest, now: Duration) {
         match ask {
             CoordinatorRequest::Prepare(job) => {
@@ -316,14 +318,14 @@ impl Coordinator {
         self.slots.iter().position(|slot| slot.peer == Some(peer)).map(|index| index as u32)
     }
 
-    /// Records the arrival of bytes: a long message is not silence.
+    /// Records that bytes arrived: a worker that is still sending a long message is not silent.
     pub fn record_arrival(&mut self, peer: PeerId, now: Duration) {
         if let Some(index) = self.find_worker(peer) {
             self.slots[index as usize].heard = now;
         }
     }
 
-    /// Handles a worker's report.
+    /// Handles a message from a worker; one that is impossible or out of turn ends the connection.
     pub fn handle_message(&mut self, peer: PeerId, report: WorkerMessage, now: Duration) {
         let Some(index) = self.find_worker(peer) else { return };
         let machines = self.slots.len();
@@ -500,7 +502,7 @@ impl Coordinator {
         }
     }
 
-    /// Loses workers that were silent for too long, and sends due pings.
+    /// Drops workers that were silent for too long, and sends the pings that are due. Must be called regularly.
     pub fn on_tick(&mut self, now: Duration) {
         self.detect_standstill(now);
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
@@ -554,12 +556,12 @@ impl Coordinator {
     }
 }
 
-/// Length of the longest thread of a part, in nanoseconds.
+/// Running time of the thread that ran longest, in nanoseconds; zero without results.
 fn longest_thread_ns(done: &Done) -> u64 {
     done.ends.iter().flatten().map(|end| end.elapsed_ns).max().unwrap_or_default()
 }
 
-/// The first entries of a long list.
+/// The first ten entries of a list, and the number of the others.
 fn shorten_list(all: &[String]) -> String {
     let (shown, rest) = all.split_at(all.len().min(10));
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };

@@ -22,20 +22,20 @@ use super::coordinator::{
 use super::message::{Hello, JoinRefusal, PROVEN_MAX, UNPROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, NotStarted, host, nanos};
 
-/// Time allowed for a peer's proof, and for a refused peer to hang up.
+/// Time allowed for a peer to prove that it knows the secret, and for a refused peer to hang up.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Time allowed for dismissed workers to hang up.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Maximum interval of checks.
+/// Maximum time between two checks of the connections.
 const LOOK: Duration = Duration::from_millis(50);
 /// Pause after a failure to accept a connection.
 const NAP: Duration = Duration::from_millis(5);
 /// Number of unproven connections allowed, in addition to two per machine.
 const STRANGERS: usize = 16;
-/// Maximum number of descriptors of a coordinator apart from its connections.
+/// Maximum number of descriptors that a coordinator needs in addition to its connections.
 const DESCRIPTORS: usize = 48;
 const REFUSALS: u32 = 20;
-/// Maximum number of messages read per turn of a worker.
+/// Maximum number of messages read from one worker before the others get their turn.
 const MESSAGES: usize = 64;
 
 /// The coordinator cannot listen on its address.
@@ -55,7 +55,7 @@ pub struct CoordinatorServer {
     waker: Arc<OwnedFd>,
     /// Origin of the coordinator's clock.
     origin: Instant,
-    /// The listening address.
+    /// The listening address, with the actual port.
     pub address: SocketAddr,
 }
 
@@ -121,14 +121,14 @@ impl CoordinatorServer {
         moment.saturating_duration_since(self.origin)
     }
 
-    /// Sends a request to the coordinator.
+    /// Sends a request to the coordinator, whose events are the answer.
     pub fn send_request(&self, ask: CoordinatorRequest) {
         // The thread ends only when this sender is dropped.
         let _ = self.asks.as_ref().map(|asks| asks.send(ask));
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// The next event, if one arrives within this time.
+    /// The next event; waits up to `patience` for one.
     pub fn next_event(&self, patience: Duration) -> Option<CoordinatorEvent> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(told),
@@ -322,7 +322,7 @@ impl CoordinatorThread {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if let Err(error) = conn.channel.pump_bytes() {
-                // Read earlier bytes first.
+                // Read bytes that arrived earlier first.
                 self.handle_messages(peer, now);
                 self.coordinator.lose_worker(peer, &describe_loss(&error));
                 self.peers.remove(&peer);

@@ -12,19 +12,19 @@ use serde_json::ser::Formatter;
 /// squares ...
 const MOST: u64 = 1 << 60;
 const MOST_WIDE: u128 = 1 << 124;
-/// ... and maximum sum of times over requests and connections: with 20,000 at a time, five days.
+/// ... and maximum sum of times over requests and connections: enough for 20,000 at a time over five days.
 const MOST_NS: u64 = 1 << 63;
 /// Maximum number of kinds of errors, and of TLS agreements, per machine; and maximum length of an example.
 const KINDS: usize = 1_000;
 const EXAMPLE: usize = 4_096;
 
-/// Sums of the largest figures that a machine has sent.
+/// Sums of the largest figures that a machine has sent so far.
 #[derive(Default)]
 pub struct Bound(Largest);
 
 impl Bound {
-    /// Adds the figures of one of `machines` machines. Returns true if the figures of all machines, added to all
-    /// earlier ones, stay within the bounds.
+    /// Adds figures from one of `machines` machines. Returns true if the bounds hold even if every machine sends
+    /// figures as large as all that this one has sent.
     pub fn admit_figures(&mut self, figures: &impl Serialize, machines: usize) -> bool {
         let machines = machines.max(1);
         let is_possible = |sum: &Largest| {
@@ -44,7 +44,8 @@ pub struct ErrorKinds {
 }
 
 impl ErrorKinds {
-    /// Adds a row. Returns true if the numbers of kinds stay within the limits.
+    /// Records the kinds in a row. Returns true if the numbers of kinds and the lengths of examples stay within the
+    /// limits.
     pub fn admit_row(&mut self, row: &Totals) -> bool {
         let (errors, agreed) = (row.ledger.rows(), row.handshakes.distinct_count());
         // Adding a row that is too large would take too long.

@@ -19,7 +19,7 @@ pub const VERSION: u32 = 4;
 pub const UNPROVEN_MAX: usize = 4 << 10;
 /// ... and of a peer with one.
 pub const PROVEN_MAX: usize = 32 << 20;
-/// Length of the pieces of files.
+/// Maximum length of one piece of a file, in bytes.
 pub const PIECE: usize = 1 << 20;
 
 /// A worker's first message. Its format never changes, because it is all that is understood from another version.
@@ -86,12 +86,12 @@ pub enum CoordinatorMessage {
         plan: String,
         /// Digests and lengths of the required files; the contents follow.
         files: Vec<(String, u64)>,
-        /// Length of a row, in nanoseconds.
+        /// Length of time that a row covers, in nanoseconds.
         row_ns: u64,
     },
     /// The next piece of the files, in order.
     Piece(Vec<u8>),
-    /// Answer with [`WorkerMessage::Pong`] at once.
+    /// Answer at once with [`WorkerMessage::Pong`] and this number.
     Ping(u64),
     /// Start at this moment of the worker's own clock, in nanoseconds.
     Start(u64),
@@ -117,7 +117,7 @@ pub enum WorkerMessage {
     Pong {
         /// Number of the ping.
         number: u64,
-        /// The worker's clock, in nanoseconds.
+        /// Reading of the worker's clock at the answer, in nanoseconds.
         clock_ns: u64,
     },
     /// Measurements of the next row.
@@ -140,20 +140,20 @@ pub struct WorkerSetup {
     pub addresses: Vec<SocketAddr>,
     /// Name of the backend, and the reason it was picked.
     pub backend: (String, String),
-    /// Number of threads.
+    /// Number of worker threads.
     pub threads: u32,
-    /// Kernel release.
+    /// The machine's kernel release.
     pub kernel: String,
-    /// Number of available processors.
+    /// Number of processors available to the worker.
     pub processors: u32,
 }
 
 /// Final report on a worker's part, without its rows.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Done {
-    /// Results of the threads; `None` for a thread without a result.
+    /// Results of the threads, in order; `None` for a thread that returned none.
     pub ends: Vec<Option<WorkerEnd>>,
-    /// Shares of the threads.
+    /// Shares of the threads in the load, in order.
     pub shares: Vec<WorkerShare>,
     /// Threads (numbered from zero) that never returned from their script, with the blocking callback.
     pub stuck: Vec<(u32, String)>,
@@ -168,7 +168,7 @@ pub struct Done {
     pub elapsed_ns: u64,
     /// Total suspension of the machine, in nanoseconds.
     pub suspended_ns: u64,
-    /// Processor time of threads other than the workers, in nanoseconds.
+    /// Processor time of threads other than the workers, in nanoseconds; `None` if unknown.
     pub beside_ns: Option<u64>,
     /// Maximum number of connections ...
     pub connections: u64,
@@ -195,7 +195,7 @@ pub struct RowSums {
     pub bytes_received: u64,
     /// The value of the metric `errors`.
     pub failures: u64,
-    /// Fingerprint of all latencies.
+    /// Fingerprint of all latencies, which differs with near certainty if one latency does.
     pub latencies: u64,
 }
 

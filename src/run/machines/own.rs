@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use onrush_plan::machines::Machines;
 
-/// Time allowed for the worker to end after its dismissal, and the interval of checks.
+/// Time allowed for the worker to end after its dismissal, and time between two checks whether it has.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The worker process. Dropping this waits for its end.
+/// The worker process. Dropping this waits for it to end, and kills it after two seconds.
 pub struct OwnWorker(Child);
 
 impl OwnWorker {
-    /// Starts the worker, if the coordinator takes part.
+    /// Starts the worker process; `Ok(None)` if the coordinator does not take part in the run.
     ///
     /// # Errors
     ///

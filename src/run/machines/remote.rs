@@ -22,12 +22,13 @@ use crate::run::nanos;
 use crate::run::outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
 use crate::run::snapshot::{Collector, WorkerProgress};
 
-/// Time allowed for machines to end after the order to end, and between their planned end and that order.
+/// Time allowed for machines to end after they were ordered to, and time that they may run past their planned end
+/// before they are.
 const PATIENCE: Duration = Duration::from_secs(5);
 const OVERDUE: Duration = Duration::from_secs(10);
-/// Maximum number of a lost machine's unsent requests that are counted with their own age.
+/// Maximum number of a lost machine's unsent requests whose ages are computed one by one.
 const AGES: u64 = 1_000_000;
-/// Maximum delay between the end of a machine by a signal and the arrival of the signal here.
+/// Maximum time from the moment at which a signal ends a machine until the same signal arrives here.
 const SIGNAL: Duration = Duration::from_millis(300);
 
 /// The workers of a run on other machines.
@@ -42,16 +43,16 @@ pub struct Remote {
     started: Option<Instant>,
     /// Time of the order to end.
     stopped: Option<Instant>,
-    /// Due time of the end of all machines, since the start.
+    /// Time by which all machines should have ended, since the start.
     due: Option<Duration>,
-    /// Machines ended by a signal, with the reason and the time. The signal may also arrive here, which ends the run
+    /// Machines that a signal ended, with the reason and the time. The signal may also arrive here, which ends the run
     /// everywhere.
     signalled: Vec<(usize, String, Instant)>,
 }
 
 /// A machine and its threads.
 pub struct RemoteMachine {
-    /// Threads of the machine, numbered over all machines.
+    /// Indices of the machine's threads among those of all machines.
     threads: Range<usize>,
     share: MachineShare,
     ends: Vec<Option<WorkerEnd>>,
@@ -84,7 +85,7 @@ impl RemoteMachine {
 }
 
 impl Remote {
-    /// The machines of a run with these start and end times, waiting for the start.
+    /// The machines of a run, waiting for the start.
     pub fn new(
         server: Rc<CoordinatorServer>,
         machines: Vec<RemoteMachine>,
@@ -203,7 +204,7 @@ impl Remote {
         &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
     }
 
-    /// True if the machine of this thread was lost.
+    /// True if the machine on which this thread ran was lost.
     pub fn is_lost(&self, index: usize) -> bool {
         self.machine_of_thread(index).share.lost.is_some()
     }
@@ -213,12 +214,12 @@ impl Remote {
         MachineShare::count_missing(self.machines.iter().map(|machine| &machine.share), until_ns)
     }
 
-    /// True if the thread has not ended.
+    /// True if this thread's machine has neither ended nor been lost.
     pub fn is_at_work(&self, index: usize) -> bool {
         !self.machine_of_thread(index).has_ended()
     }
 
-    /// The results of a thread, once, after the end of its machine; none from a lost machine.
+    /// Takes the results of a thread once its machine has ended; `None` the second time, and from a lost machine.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         let at = self.machines.partition_point(|machine| machine.threads.end <= index);
         let machine = &mut self.machines[at];
@@ -226,12 +227,12 @@ impl Remote {
         machine.ends.get_mut(place)?.take()
     }
 
-    /// Messages about machines since the last call.
+    /// Takes the messages about machines, for the user, that were added since the last call.
     pub fn take_messages(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
-    /// The next row of measurements, with the threads of its machine.
+    /// Takes the next row of measurements, with the range of threads of the machine that sent it.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         self.rows.pop_front()
     }

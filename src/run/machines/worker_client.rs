@@ -46,7 +46,7 @@ pub enum NotJoined {
         /// Total time spent trying.
         tried: Duration,
     },
-    /// The peer is not a coordinator of this run.
+    /// The peer accepts connections, but is not a coordinator of this run.
     #[error("--coordinator {address}: {reason}")]
     NoCoordinator {
         /// The address as typed.
@@ -70,10 +70,10 @@ pub enum NotJoined {
         /// The reason.
         refusal: JoinRefusal,
     },
-    /// A signal came first.
+    /// A signal arrived before the worker had joined.
     #[error("a signal came before the run began")]
     Interrupted,
-    /// The thread or a descriptor cannot be created.
+    /// The thread or a descriptor for the connection cannot be created.
     #[error("cannot talk to the coordinator: {}", reason(.0))]
     Machine(#[from] io::Error),
 }
@@ -96,9 +96,10 @@ fn describe_refusal(refusal: &JoinRefusal) -> String {
     }
 }
 
-/// A command to a worker, or the loss of its coordinator.
+/// A command for a worker, or the news that its coordinator is lost.
 pub enum WorkerCommand {
-    /// A command of the coordinator. Pings and the end of a run are handled already.
+    /// A command from the coordinator. Pings have been answered, and [`CoordinatorMessage::Stop`] has set the stop
+    /// flag.
     Order(CoordinatorMessage),
     /// The coordinator is lost: the reason for the user.
     Lost(String),
@@ -120,7 +121,7 @@ pub struct WorkerClient {
     is_stopped: Arc<AtomicBool>,
     /// True once `next_command` has returned the dismissal; later calls return it again.
     is_dismissed: Cell<bool>,
-    /// Number of reports not yet sent.
+    /// Number of reports that have been queued but not yet sent.
     unsent: Arc<AtomicUsize>,
     /// True if the coordinator is lost or has dismissed the worker.
     is_over: Arc<AtomicBool>,
@@ -324,7 +325,7 @@ impl WorkerClient {
         })
     }
 
-    /// Queues a report.
+    /// Queues a report. Never blocks; the report is discarded if the coordinator is lost.
     pub fn send_report(&self, report: WorkerMessage) {
         self.unsent.fetch_add(1, Ordering::Relaxed);
         // The thread ends when the coordinator is lost, which is reported elsewhere.
@@ -332,7 +333,7 @@ impl WorkerClient {
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// The next command; `None` if a signal came first.
+    /// Waits for the next command; `None` if a signal came first. After a dismissal or a loss, returns that again.
     pub fn next_command(&self, interrupt: &Interrupt) -> Option<WorkerCommand> {
         loop {
             match self.orders.recv_timeout(LOOK) {
@@ -354,12 +355,12 @@ impl WorkerClient {
         }
     }
 
-    /// True if the run should end.
+    /// True if the run should end: the coordinator has ordered it, has dismissed the worker, or is lost.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// A flag that becomes true when the coordinator is lost or has dismissed the worker: further work is useless then.
+    /// A flag that becomes true when the coordinator is lost or has dismissed the worker: nobody needs further work.
     pub fn over_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_over)
     }
@@ -369,7 +370,7 @@ impl WorkerClient {
         self.is_stopped.store(false, Ordering::Relaxed);
     }
 
-    /// Waits until all reports are sent or the coordinator is lost.
+    /// Waits until all reports are sent, the connection has ended, or `patience` is over.
     pub fn flush_reports(&self, patience: Duration) {
         let begun = Instant::now();
         let is_carried = || Arc::strong_count(&self.unsent) > 1;
