@@ -34,7 +34,8 @@ impl Alone {
     /// No requests yet.
     pub const NONE: Self = Self { responses: 0, least_ns: u64::MAX, from: Duration::MAX, until: Duration::ZERO };
 
-    /// Adds a run with one request in flight at a time that ended at `now`, counted from the start of the search.
+    /// Adds the responses of a run with one request in flight at a time, unless a thread waited notably for a
+    /// processor. The run ended at `now`, counted from the start of the search.
     pub fn record(&mut self, outcome: &Outcome, now: Duration) {
         let latency = &outcome.totals.latency;
         if latency.count() > 0 && !Starvation::from_outcome(outcome).matters() {
@@ -50,7 +51,7 @@ impl Alone {
         self.until.saturating_sub(self.from)
     }
 
-    /// Time for which a search sends single requests before it concludes that no load can hold.
+    /// Time for which a search must have sent single requests before it may conclude that no load can hold.
     pub fn enough_time(search: &Search) -> Duration {
         search.budget / PARTS
     }
@@ -65,7 +66,7 @@ impl Alone {
             && self.exceeds_objective(&search.objective)
     }
 
-    /// True if the responses were so slow that the objective holds at no load. Load makes no request faster.
+    /// True if the responses were so slow that the objective can hold at no load: load makes no request faster.
     pub fn exceeds_objective(&self, objective: &Condition) -> bool {
         let upper = objective.terms.iter().filter(|term| is_upper(term));
         let mut limits = upper.filter_map(|term| Some((term, latency_limit_ns(term)?)));
@@ -76,7 +77,7 @@ impl Alone {
 
     /// Number of consecutive slow requests that rules out chance.
     fn responses_ruling_out_chance(&self, term: &Term, limit_ns: f64) -> u64 {
-        // The largest share of requests this slow if the objective holds.
+        // Largest share of requests that may be this slow if the objective holds.
         let slow = match term.metric {
             Metric::Latency(_, Statistic::Percentile(percent)) => 1.0 - percent.value() / 100.0,
             Metric::Latency(_, Statistic::Max) => 0.0,

@@ -16,7 +16,7 @@ use crate::cli::flags::{self, Id};
 use crate::cli::refusal::{PlanRefusal, wrong};
 use crate::cli::typed::Typed;
 
-/// A search without its plan.
+/// The options of a search, checked but not yet joined with a plan.
 pub(super) struct Draft {
     objective: Condition,
     over: SearchVariable,
@@ -24,15 +24,16 @@ pub(super) struct Draft {
     first: Option<u64>,
 }
 
-/// Default limit of a search, and the shortest useful one.
+/// Default time limit of a search, and the shortest limit that is useful.
 const BUDGET: Duration = Duration::from_secs(60);
 const BUDGET_MIN: Duration = Duration::from_secs(5);
 
-/// Default maximum of connections for a search over the rate.
+/// Default maximum number of connections for a search over the rate.
 const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
-    /// Takes the options of a search, if requested. The remaining options describe a run.
+    /// Removes the options of a search from `typed` and checks them; `None` if no search was requested. The options
+    /// left in `typed` describe a run.
     pub fn take_from(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
@@ -80,7 +81,7 @@ impl Draft {
         Ok(Some(Self { objective, over, budget, first }))
     }
 
-    /// Completes the search with a plan.
+    /// Completes the search with the plan of its runs.
     pub fn with_plan(self, mut plan: Plan) -> Search {
         let Self { objective, over, budget, first } = self;
         plan.phases = false;
@@ -115,7 +116,7 @@ fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal>
     wrong.map_or(Ok(()), |(_, option, reason)| Err(PlanRefusal::Misused(line(option, reason))))
 }
 
-/// True if a term holds only above a load, like the terms of gates.
+/// True if a term holds only above some load, as a latency above a limit does: right for a gate, wrong for a search.
 fn holds_only_above(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, ComparisonOperator::More | ComparisonOperator::AtLeast);
     is_lower_bound && term.metric.description().better == Better::Lower

@@ -13,7 +13,7 @@ pub enum SearchEnd {
     Unconfirmed,
     /// A signal ended the search.
     Signal,
-    /// One of several machines was lost. Without it, runs would not be alike.
+    /// One of several machines was lost, without which runs would not be comparable.
     Lost,
     /// The target stopped responding.
     Died,

@@ -22,20 +22,21 @@ pub struct SlowExcess {
 pub struct PartCounts {
     /// All requests.
     pub requests: f64,
-    /// Requests that were too slow or not answered in time. Failed requests count only if they leave no room for slow
-    /// ones.
+    /// Requests that were too slow or not answered in time. Failed requests are included only if they leave no room for
+    /// slow ones.
     pub slow: f64,
 }
 
 impl SlowExcess {
-    /// Counts for the percentile of the objective that is closest to failing, or fails by most. `None` without a
-    /// percentile. The parts are the rows of the run's timeline; the last part includes everything later.
+    /// Counts the slow requests for the percentile of the objective that is closest to failing, or that fails by most;
+    /// `None` without a percentile. The run is divided into `parts` rows of its timeline; the last part includes
+    /// everything later.
     pub fn from_outcome(objective: &Condition, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
         let all = objective.terms.iter().filter_map(|term| Self::of_term(term, plan, outcome, parts));
         all.max_by(|one, other| one.ratio().total_cmp(&other.ratio()))
     }
 
-    /// Number of slow requests, divided by the allowed number.
+    /// Number of slow requests divided by the number allowed; above one, the percentile fails.
     pub fn ratio(&self) -> f64 {
         let sum = |of: fn(&PartCounts) -> f64| self.windows.iter().map(of).sum::<f64>();
         sum(|window| window.slow) / sum(|window| window.requests).max(1.0) / self.allowed
@@ -102,11 +103,11 @@ pub(super) fn percentile_limit(term: &Term) -> Option<(LatencyView, f64, u64)> {
     }
 }
 
-/// Detects that a run at a rate has failed, however fast its remaining requests are. Continuing would only overload the
-/// target.
+/// Detects during a run at a rate that it has failed, however fast its remaining requests are. Continuing would only
+/// overload the target.
 #[derive(Debug)]
 pub struct Hopeless {
-    /// Latency view, limit in nanoseconds, and allowed number of slower requests, for each percentile.
+    /// Latency view, limit in nanoseconds, and allowed number of slower requests for each percentile.
     terms: Vec<(LatencyView, u64, f64)>,
     /// Slow requests so far, for each percentile.
     slow: Vec<f64>,
@@ -116,7 +117,7 @@ pub struct Hopeless {
 const HOPELESS: f64 = 2.0;
 
 impl Hopeless {
-    /// Detector for a run with at most `requests` requests.
+    /// A detector for a run of at most `requests` requests.
     pub fn new(objective: &Condition, requests: f64) -> Self {
         let most =
             |term: &Term| percentile_limit(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
@@ -128,7 +129,8 @@ impl Hopeless {
     pub fn record(&mut self, part: &RowFigures) {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
             let latencies = if *view == LatencyView::Service { &part.latency } else { &part.scheduled };
-            // Requests in the bin of the limit may be faster. A run that holds must not be stopped.
+            // Requests in the same bin as the limit may be faster than the limit, and a run that holds must not be
+            // stopped.
             *slow += count_in_later_bins(latencies, bin_of(*limit_ns)) as f64;
         }
     }
@@ -139,12 +141,12 @@ impl Hopeless {
     }
 }
 
-/// Number of values above a limit.
+/// Number of values that exceed a limit.
 fn count_slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
     all.values().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum()
 }
 
-/// [`count_slower`], estimated from bins. Values in the bin of the limit are assumed to be uniformly distributed.
+/// Estimates [`count_slower`] from bins. Values in the same bin as the limit are assumed to be uniformly distributed.
 fn count_slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     let limit_bin = bin_of(limit_ns);
     let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
@@ -153,7 +155,7 @@ fn count_slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     count_in_later_bins(latencies, limit_bin) as f64 + share * within as f64
 }
 
-/// Number of values in later bins.
+/// Number of values in bins after this one.
 fn count_in_later_bins(latencies: &Latencies, bin: u16) -> u64 {
     latencies.bins.iter().filter(|(other, _)| *other > bin).map(|(_, count)| count).sum()
 }

@@ -15,7 +15,7 @@ use super::{ClientLimit, Point, runs_before_first_success};
 /// Probability that the limit is in its interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// Steepness of the curve, from a server with a long tail to an abrupt failure.
+/// Steepness of the curve, from a server with a long tail to one that fails abruptly.
 const STEEPNESSES: [f64; 7] = [3.0, 8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
 
 /// Mean number of slow requests per cluster, as a multiple of the number that follows from the steepness. Steep curves
@@ -23,7 +23,7 @@ const STEEPNESSES: [f64; 7] = [3.0, 8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
 /// capacity, and a queue lasts for about (1 ÷ spare capacity)² requests (heavy traffic).
 const CLUSTERS: [f64; 4] = [1.0 / 18.0, 1.0 / 3.0, 2.0, 12.0];
 
-/// Upper bound of a cluster, as a multiple of the longest run. Larger clusters would explain anything.
+/// Upper bound on the size of a cluster, as a multiple of the longest run. Larger clusters would explain anything.
 const RUNS_PER_CLUSTER: f64 = 4.0;
 
 /// Probability that a run was disturbed and is meaningless: bounds the influence of a single run.
@@ -40,7 +40,7 @@ const BEYOND: f64 = 0.1;
 /// A target with this multiple of the allowed slow requests is overloaded.
 const OVERLOADED: f64 = 4.0;
 
-/// Windows with at least this share of slow requests say nothing about the cluster size: they are full.
+/// Windows with at least this share of slow requests do not reveal the cluster size, because one cluster fills them.
 const FULL: f64 = 0.5;
 
 /// Distribution of the limit.

@@ -10,7 +10,7 @@ use super::{
     responses_needed,
 };
 
-/// Result of a search. Loads are in the unit of the points.
+/// Result of a search. Loads are counted in the unit of the points.
 #[derive(Clone, Debug)]
 pub struct SearchResult<'a> {
     /// How the search ended.
@@ -20,17 +20,17 @@ pub struct SearchResult<'a> {
     /// Interval of the limit. `None` if no load held, if none failed, or if loads are counted and the limit is known
     /// exactly.
     pub interval: Option<(f64, f64)>,
-    /// The lowest failed run above the load found, or of all runs.
+    /// The lowest failed run above the load found or, if no load was found, of all runs.
     pub beyond: Option<&'a Point>,
     /// Runs that contradict the others.
     pub contradicting: Vec<&'a Point>,
-    /// Starvation in failed runs.
+    /// The worst starvation during failed runs.
     pub starved: Starvation,
     /// Longest time without a response in a contradicting run.
     pub silent: Duration,
-    /// Most failed connects in a contradicting run.
+    /// Largest number of failed connects in a contradicting run.
     pub unconnected: u64,
-    /// The closed loop, if the objective held there but at no lower load.
+    /// The closed loop before the first run, if the objective held there but at no lower load.
     pub look: Option<ClosedLoop>,
 }
 
@@ -39,8 +39,8 @@ pub struct SearchResult<'a> {
 pub enum ResultKind {
     /// The highest confirmed load.
     Highest(u64),
-    /// The limit is unknown, but at least this load: the highest that held in a run and lies within the interval,
-    /// without a long run that confirms it.
+    /// The limit is unknown but is at least this load: the highest that held in a run and lies within the interval. No
+    /// long run confirms it.
     AtLeast(u64),
     /// Every load held, up to this one.
     All(u64),
@@ -60,12 +60,12 @@ const CONTRADICTING_MIN: usize = 2;
 /// Failed runs required to conclude that no load holds.
 const FAILED_MIN: usize = 2;
 
-/// The confidence of the interval applies to searches that may take this long, and have this multiple of the responses
-/// that the objective needs. Otherwise the limit is outside the interval more often.
+/// The stated confidence holds only for searches with at least this time, and with this multiple of the responses that
+/// the objective needs. In other searches, the limit is outside the interval more often.
 const CONFIDENT: Duration = Duration::from_secs(60);
 const CONFIDENT_TIMES: f64 = 5.0;
 
-/// True if a search with these runs and this end supports the confidence of the interval.
+/// True if a search with these runs and this end justifies stating the confidence of its interval.
 pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
     let is_enough = responses as f64 >= CONFIDENT_TIMES * responses_needed(&search.objective);
@@ -73,7 +73,7 @@ pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) 
 }
 
 impl<'a> SearchResult<'a> {
-    /// Draws the conclusion. `look` is the closed loop behind the first rate.
+    /// Draws the conclusion from the runs. `look` is the closed loop from which the first rate was derived.
     pub fn new(over: SearchVariable, points: &'a [Point], look: Option<ClosedLoop>, ended: SearchEnd) -> Self {
         if let SearchEnd::Hopeless(alone) = ended {
             return Self::from_hopelessness(alone, points);
@@ -86,7 +86,7 @@ impl<'a> SearchResult<'a> {
         let cold = points.iter().filter(|point| point.fault == Some(LoadFailure::Limited(ClientLimit::Cold)));
         let others = points.iter().filter(|point| fit.as_ref().is_some_and(|fit| fit.contradicts(point)));
         let contradicting: Vec<&Point> = cold.chain(others).collect();
-        // Disturbed runs may have misled the choice of the load to confirm: others held at higher ones.
+        // Disturbed runs may have led to the wrong load being confirmed, while higher ones held.
         let known =
             fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| highest_probable_success(points, fit));
         let is_outdone = |load: u64| known.is_some_and(|known| known as f64 > load as f64 * WIDE);
@@ -148,7 +148,7 @@ impl<'a> SearchResult<'a> {
         contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= points.len()
     }
 
-    /// True if certainly no tried load holds. A single run may have been disturbed.
+    /// True if it is certain that none of the tried loads holds. A single run may have been disturbed.
     pub fn is_none(&self, points: &[Point]) -> bool {
         match self.kind {
             ResultKind::Never(_) => true,
@@ -160,7 +160,7 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// True if the question is still open for a reason other than a signal.
+    /// True if the search, unless a signal ended it, left its question open.
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
             (SearchEnd::Died, _) | (_, ResultKind::Never(_)) => false,

@@ -19,9 +19,9 @@ const RUNS: u32 = 30;
 /// ... and at most this one, however many responses its percentile needs: runs are pooled.
 const RUNS_MIN: u32 = 8;
 
-/// Settling time of a target. The maximum of three values: this minimum, a fraction of the measured time, and a
-/// multiple of the latency limit, because a queue of that length takes that time to form. The last is skipped for runs
-/// shorter than twice its value.
+/// Settling time of a target. The longest of three times: this minimum, a fraction of the measured time, and a multiple
+/// of the latency limit, because a queue takes that long to grow to that length. The last is skipped for runs shorter
+/// than twice its value.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_SHARE: u32 = 5;
 const SETTLE_LATENCIES: f64 = 10.0;
@@ -42,7 +42,8 @@ pub fn responses_needed(objective: &Condition) -> f64 {
     needed.fold(REQUESTS_MIN, f64::max).round()
 }
 
-/// Measured time of a run at `per_s` responses per second, at least `least`. `budget` is the limit of the whole search.
+/// Measured time of a run at `per_s` responses per second, but no less than `least`. `budget` is the time limit of the
+/// whole search.
 pub(super) fn run_length(budget: Duration, needed: f64, per_s: f64, least: Duration) -> Duration {
     let for_requests = Duration::try_from_secs_f64(needed / per_s).unwrap_or(Duration::MAX);
     let length = for_requests.max(SHORTEST).min(budget / RUNS_MIN).max(budget / RUNS).max(least);
@@ -50,7 +51,7 @@ pub(super) fn run_length(budget: Duration, needed: f64, per_s: f64, least: Durat
     GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX))
 }
 
-/// Rounds down to whole grains.
+/// Rounds down to a multiple of [`GRAIN`].
 pub(super) fn whole_grains(length: Duration) -> Duration {
     GRAIN * u32::try_from(length.as_millis() / GRAIN.as_millis()).unwrap_or(u32::MAX)
 }

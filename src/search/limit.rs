@@ -10,7 +10,7 @@ use crate::run::Outcome;
 /// A limit other than the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientLimit {
-    /// The limit of the verdict on the run.
+    /// The limit named by the verdict on the run.
     Verdict(LimitedBy),
     /// The load needs more open files than allowed.
     OpenFiles,
@@ -24,12 +24,13 @@ pub enum ClientLimit {
     Open,
 }
 
-/// Requests queue at the target if the median is this multiple of the lowest median of any run.
+/// In a closed loop, requests queue at the target if the median latency is at least this multiple of the lowest median
+/// of any run.
 const QUEUEING: f64 = 2.0;
 
 impl ClientLimit {
-    /// The limit of a run, from its document. `None` if it was the target or is unknown. `calm_ns`: the lowest median
-    /// of any run of the search.
+    /// The limit of a run, from its document; `None` if the limit was the target or is unknown. `calm_ns`: the lowest
+    /// median latency of any run of the search.
     pub fn from_document(over: SearchVariable, outcome: &Outcome, document: &Document, calm_ns: u64) -> Option<Self> {
         if over != SearchVariable::Rate && outcome.descriptors.is_some() {
             return Some(Self::OpenFiles);
@@ -48,7 +49,7 @@ impl ClientLimit {
         limited_by.is_generator().then_some(Self::Verdict(limited_by))
     }
 
-    /// True if the limit is onrush itself or its machine (`--strict`).
+    /// True if the limit is onrush itself or its machine, which `--strict` treats as a failure.
     pub fn is_our_fault(self) -> bool {
         match self {
             Self::Verdict(limited_by) => limited_by.is_generator(),
@@ -57,7 +58,7 @@ impl ClientLimit {
         }
     }
 
-    /// Name of the limit in results.
+    /// Name of the limit in documents.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verdict(limited_by) => limited_by.name(),

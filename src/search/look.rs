@@ -3,10 +3,10 @@
 /// Closed loop before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoop {
-    /// Number of connections.
+    /// Number of connections of the closed loop.
     pub connections: u32,
     /// Responses per second.
     pub per_s: f64,
-    /// True if the objective held.
+    /// True if the objective held in the closed loop.
     pub holds: bool,
 }

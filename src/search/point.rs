@@ -193,19 +193,20 @@ impl Point {
         }
     }
 
-    /// The slow requests, if their number decides whether the load holds.
+    /// The slow requests, if their number decides whether the load holds; otherwise `None`.
     pub fn deciding_excess(&self) -> Option<&SlowExcess> {
         let excess = self.excess.as_ref()?;
         let is_broken = excess.ratio() > 1.0;
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
     }
 
-    /// True if the run says something about the target.
+    /// True if the run tells something about the target: no other limit interfered.
     pub fn is_clean(&self) -> bool {
         !matches!(self.fault, Some(LoadFailure::Limited(_)))
     }
 
-    /// Records a limit other than the target, if the load does not hold.
+    /// Attributes the failure to a limit other than the target; without effect if the load holds or if `limit` is
+    /// `None`.
     pub fn set_client_limit(&mut self, limit: Option<ClientLimit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
             *fault = LoadFailure::Limited(limit);
@@ -218,18 +219,18 @@ impl Point {
     }
 }
 
-/// The runs before the first success, in which the target may have been slower than later.
+/// The runs before the first success, when the target may have been slower than it was later.
 pub fn runs_before_first_success(points: &[Point]) -> &[Point] {
     &points[..points.iter().position(Point::holds).unwrap_or(points.len())]
 }
 
-/// Time for which onrush itself was stalled within the first `length` of a run.
+/// Time for which onrush itself was stalled during the first `length` of a run.
 fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
     silences::common_gaps(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
 }
 
-/// Number of requests in flight at the end of a run that is normal for a target that keeps up.
+/// Number of requests that a target that keeps up may have in flight at the end of a run.
 pub(super) fn usual_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
     let completed: u64 = windows.iter().map(|window| window.completed).sum();
     bounds::most_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)

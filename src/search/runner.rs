@@ -41,10 +41,10 @@ const FIRST_SETTLE: Duration = Duration::from_millis(500);
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// The first rate, as a share of the throughput of the closed loop: the target should sustain it.
 const FIRST_SHARE: f64 = 0.9;
-/// Time that a run waits for responses after its end: this multiple of its length, plus the constant below.
+/// Time for which a run waits for responses after its end: this multiple of its length, plus the constant below.
 const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
-/// Longest pause for requests still in flight after the wait.
+/// Longest pause if requests are still in flight after that wait.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Number of successive requests after an overload that check for recovery. The target has recovered if their median is
 /// at most this multiple of the lowest median, plus the margin below.
@@ -59,7 +59,7 @@ const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
 /// Number of successive requests that check whether the target is too slow without load.
 const ALONE: u64 = 10;
-/// Runs a search, and returns the exit code.
+/// Makes a search, prints its result, and returns the exit code.
 pub(super) fn run_search(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
     with_stack(has_script, run::host::check_address_space(&search.plan, has_script), || run_steps(search))
@@ -96,7 +96,7 @@ fn run_steps(search: &mut Search) -> u8 {
     }
 }
 
-/// Checks that every run of a search can start: a failure would lose all earlier runs.
+/// Checks before the search that each of its runs can start: a later failure would lose all earlier runs.
 fn check_runs_can_start(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), SearchVariable::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
@@ -109,7 +109,7 @@ fn check_runs_can_start(search: &Search) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Exit code of a search that found nothing because of this error.
+/// Exit code of a search that this error ended without a result.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match (error.downcast_ref::<NoResult>(), error.downcast_ref::<Exit>()) {
         (Some(fruitless), _) => fruitless.code,
@@ -199,7 +199,7 @@ impl FinishedSearch {
     }
 }
 
-/// Prints the states of the files.
+/// Prints a line on each output file whose state calls for one.
 fn print_file_states(states: &FileStates) {
     states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
@@ -214,11 +214,11 @@ struct SearchRuns<'a> {
     started: Instant,
     /// Responses needed to judge the objective.
     needed: f64,
-    /// Last load of a closed loop, and its responses per second.
+    /// Load of the last closed loop, and its responses per second.
     known: (u64, f64),
     points: Vec<Point>,
     look: Option<ClosedLoop>,
-    /// Requests sent one at a time.
+    /// Responses to requests sent one at a time.
     alone: Alone,
     /// True if the search continued before the target had recovered from the last run.
     is_recovering: bool,
@@ -229,7 +229,7 @@ struct SearchRuns<'a> {
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
-    /// True if the note about statuses other than 2xx has been printed.
+    /// True once the note on statuses other than 2xx has been printed.
     has_said_statuses: bool,
 }
 
@@ -293,13 +293,14 @@ impl<'a> SearchRuns<'a> {
         self.clock.now() - self.started
     }
 
-    /// The first load: the given one, or almost the throughput of a short closed loop. `None` after a signal.
+    /// The first load: the one requested, or slightly less than the throughput of a short closed loop. `None` after a
+    /// signal.
     fn first_load(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
         if let (Some(first), SearchVariable::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
-        // A single request detects a wrong port at once. Besides, the connections exist before anything counts.
+        // A single request detects a wrong port at once, and opens the connections before anything counts.
         let (once, judged) = self.run_session(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
         if self.interrupt.is_requested() {
@@ -339,8 +340,8 @@ impl<'a> SearchRuns<'a> {
             return Ok(ended);
         }
         if !self.has_begun {
-            // A run with a number of requests waits for a target that refuses. A single request detects a wrong port at
-            // once.
+            // A run with a number of requests waits for a target that refuses connections. A single request detects a
+            // wrong port at once.
             let (once, _) = self.run_session(&ask::once(&self.search.plan), FIRST_LOOK)?;
             self.record_alone(&once);
         }
@@ -391,7 +392,7 @@ impl<'a> SearchRuns<'a> {
         SearchProgress { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
     }
 
-    /// Expected responses per second at this load.
+    /// Expected number of responses per second at this load.
     fn expected_rate(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
         match self.search.over {
@@ -400,8 +401,8 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Refuses a search without time for its first run, or for the responses that its percentile needs. If the target
-    /// is too slow without any load, more time would not help: returns the end of the search instead.
+    /// Refuses a search that has no time for its first run, or for the responses that its percentile needs. If the
+    /// target is too slow even without load, more time would not help: then the end of the search is returned instead.
     fn refuse_if_too_short(&mut self, first: u64) -> anyhow::Result<Option<SearchEnd>> {
         let per_s = self.expected_rate(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
@@ -419,7 +420,8 @@ impl<'a> SearchRuns<'a> {
         Ok(None)
     }
 
-    /// Sends one request at a time until no load can hold with certainty, or until this is unlikely (`None`).
+    /// Sends one request at a time until it is certain that no load can hold, and returns the end of the search; `None`
+    /// as soon as that is unlikely. A signal ends the search as well.
     fn test_without_load(&mut self) -> anyhow::Result<Option<SearchEnd>> {
         loop {
             let known = self.alone.responses;
@@ -439,7 +441,7 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// A plan with `requests` successive requests, in at most `longest`.
+    /// A plan for `requests` requests, one after the other, in at most `longest`.
     fn sequential_plan(&self, requests: u64, longest: Duration) -> Plan {
         let mut plan = self.search.initial_closed_loop(longest);
         plan.load = Load::new(1, 1);
@@ -447,14 +449,15 @@ impl<'a> SearchRuns<'a> {
         plan
     }
 
-    /// Keeps the documents of the first and the last run.
+    /// Keeps the document if it is that of the first or the last run.
     fn keep_document(&mut self, document: record::Document) {
         let document = Box::new(document);
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
     }
 
-    /// After an overload: sends one request at a time until the latency is as low as before.
+    /// Waits for the target to recover from an overload: sends one request at a time until the latency is as low as
+    /// before.
     fn await_recovery(&mut self) -> anyhow::Result<()> {
         let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
         // A run with one connection would close all others.
@@ -482,7 +485,8 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
+    /// Prints a note, once per search, if responses had statuses other than 2xx: a wrong path gives fast but useless
+    /// responses.
     fn note_statuses(&mut self, plan: &Plan, document: &record::Document) {
         let statuses = document.notes.iter().find(|note| note.id == NoteId::Statuses);
         if let Some(note) = statuses.filter(|_| plan.output.notes && !self.has_said_statuses) {
@@ -491,7 +495,7 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Makes a run. `None` after a signal.
+    /// Makes a run and judges it; `None` after a signal.
     fn measure_point(&mut self, step: PlannedRun) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         let PlannedRun { load, length, .. } = step;

@@ -5,15 +5,16 @@ use crate::run::Outcome;
 /// Shares of a run in which a thread was runnable without a processor; zero if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Starvation {
-    /// The onrush thread that waited longest.
+    /// The share for the onrush thread that waited longest.
     pub generator: f64,
-    /// The target thread that waited longest.
+    /// The share for the target thread that waited longest.
     pub target: f64,
     /// Processor time that the hypervisor gave to others.
     pub stolen: f64,
 }
 
-/// Waiting matters from this share of the time on: the latency of the same share of requests includes a wait.
+/// Waiting matters from this share of the time on: the latency of at least as large a share of requests includes a
+/// wait.
 const MATTERS: f64 = 0.01;
 
 impl Starvation {
@@ -24,7 +25,7 @@ impl Starvation {
         };
         let threads = outcome.workers.iter().filter_map(|worker| share(worker.activity.as_ref()?));
         let seen = outcome.seen.as_ref();
-        // The kernel counts a wait at its end; the wait may have started before the run.
+        // The kernel counts a wait when it ends; the wait may have started before the run.
         Self {
             generator: threads.fold(0.0, f64::max).min(1.0),
             target: seen.and_then(|seen| seen.target.as_ref()?.queued).unwrap_or(0.0).min(1.0),
@@ -32,7 +33,7 @@ impl Starvation {
         }
     }
 
-    /// Worst values over several runs.
+    /// Worst values over several runs, each taken from any of them; zero without runs.
     pub fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), |one, other| Self {
             generator: one.generator.max(other.generator),
@@ -46,7 +47,7 @@ impl Starvation {
         self.generator.max(self.target).max(self.stolen) >= MATTERS
     }
 
-    /// Waits long enough to matter, as clauses for the middle of a sentence.
+    /// Describes each wait long enough to matter by a clause for the middle of a sentence.
     pub fn clauses(&self) -> Vec<String> {
         let waited = |who: &str, share: f64| {
             (share >= MATTERS).then(|| format!("{who} waited for a processor {:.0} % of the time", share * 100.0))

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct PlannedRun {
     /// Load of the run.
     pub load: u64,
-    /// Settling time before the run measures: queues of a new load take time to form.
+    /// Settling time before measuring starts: queues take time to form under a new load.
     pub settle: Duration,
     /// Measured time.
     pub length: Duration,
@@ -16,7 +16,7 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// Time until the last request is due.
+    /// Time from the start of the run until its last request is due.
     pub fn last_due_after(&self) -> Duration {
         self.settle + self.length
     }

@@ -26,21 +26,22 @@ pub struct SearchProgress<'a> {
     pub points: &'a [Point],
     /// Time since the start of the search.
     pub elapsed: Duration,
-    /// Expected responses per second at a load.
+    /// Gives the expected responses per second at a load.
     pub per_s: &'a dyn Fn(u64) -> f64,
 }
 
-/// Factors of successive steps in one direction. The first steps are small: if the processor limits the target, the
-/// first load is close to the limit.
+/// Factors of successive steps in one direction. The first steps are small, because the first load is close to the
+/// limit of a target limited by its processor.
 const STEPS: [f64; 4] = [1.25, 1.25, 1.5, 2.0];
 
-/// An overloaded target still reaches about its limit. The next load is lower by this factor, and should hold.
+/// An overloaded target still reaches about its limit. The next load is the rate it reached times this factor, and
+/// should hold.
 const GUESS: f64 = 0.985;
 
-/// A guess is new if it differs from all tried loads by this factor.
+/// A guess counts as new if it differs from every tried load by at least this factor.
 const GUESSED: f64 = 1.02;
 
-/// A search ends when the ratio of its interval is this small.
+/// A search ends when the upper end of its interval is at most this multiple of the lower end.
 pub const NARROW: f64 = 1.02;
 
 /// While the interval is wider, the next load is its middle, later ...
@@ -59,15 +60,15 @@ const HIGHER_BY: f64 = 1.01;
 /// Maximum number of attempts to confirm a result.
 const CONFIRMATIONS_MAX: usize = 3;
 
-/// Fraction of the search for a confirmation, and its least remainder if little time is left.
+/// Fraction of the search's time to spend on a confirmation, and the shortest confirmation if little time is left.
 const PARTS: u32 = 3;
 const SHORTENED: f64 = 0.6;
 
-/// From this width of the interval on, the load to confirm is unclear.
+/// If the interval is at least this wide (upper end divided by lower end), the load to confirm is unclear.
 const UNCLEAR: f64 = 1.06;
 
-/// A single failure is repeated after this many later successes (at once if the target collapsed): the next run may
-/// fail, too.
+/// A single failure is repeated after this many later successes, or at once if the target collapsed. It is not repeated
+/// directly, because the next run may fail as well.
 const LONE_FOR: usize = 2;
 
 /// A search ends after this many runs at one load with a limit other than the target.
@@ -98,7 +99,7 @@ impl SearchProgress<'_> {
         let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min();
         match (holds, fails, LimitFit::from_points(self.points)) {
             (Some(holds), None, _) if holds == range.most => Next::End(SearchEnd::Done),
-            // All failures were at loads that have held since: the limit may be anywhere above.
+            // All loads that failed have held since: the limit may be anywhere above.
             (Some(holds), ..) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
                 self.exploring_run(range.higher_load(holds, steps), Duration::ZERO)
             }
@@ -130,7 +131,8 @@ impl SearchProgress<'_> {
         self.run_if_in_time(step)
     }
 
-    /// After a run without a response: the target has died if the highest load that held gets no response either.
+    /// Decides what follows a run without a response: the target has died if the highest load that held gets no
+    /// response either. `None` if only the last run was silent and no load has held.
     fn after_silence(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
         let silent = self.points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse)).count();
         match holds {
@@ -222,7 +224,7 @@ impl SearchProgress<'_> {
         (range.over == SearchVariable::Rate && is_new).then_some(load)
     }
 
-    /// A run of at least this length, if time permits.
+    /// A run that explores this load for at least this long, if time permits.
     fn exploring_run(&self, load: u64, least: Duration) -> Next {
         self.run_if_in_time(self.planned_run(load, least))
     }
@@ -264,7 +266,7 @@ impl SearchProgress<'_> {
     }
 }
 
-/// True if a run failed above this load.
+/// True if the run failed, and at a higher load than this.
 fn is_beyond(point: &Point, load: u64) -> bool {
     !point.holds() && point.load > load
 }
@@ -341,17 +343,18 @@ impl LoadRange {
         self.load(self.over.load_for_users(load) * factor)
     }
 
-    /// A higher load, by this factor and at least one step.
+    /// A load higher by this factor, and by at least one step.
     fn higher_load(&self, load: u64, factor: f64) -> u64 {
         self.scaled_load(load, factor).max(load + 1).min(self.most)
     }
 
-    /// A lower load, by this factor and at least one step.
+    /// A load lower by this factor, and by at least one step.
     fn lower_load(&self, load: u64, factor: f64) -> u64 {
         self.scaled_load(load, 1.0 / factor).min(load - 1).max(self.least)
     }
 
-    /// Middle of the highest success and the lowest failure, if loads are counted and the two are not neighbours.
+    /// Middle of the highest success and the lowest failure; `None` if the two are neighbours, or if loads are not
+    /// counted.
     fn middle_load(&self, points: &[Point]) -> Option<u64> {
         let (holds, fails) = bracketing_loads(points)?;
         let middle = ((holds as f64 * fails as f64).sqrt().round() as u64).clamp(holds + 1, fails.max(holds + 2) - 1);

@@ -13,7 +13,7 @@ use super::{
 use crate::record::NO_RESPONSE;
 use crate::record::gate::Judged;
 
-/// Line before the first run.
+/// Line printed before the first run.
 pub fn opening_line(search: &Search) -> String {
     let Search { objective, over, budget, .. } = search;
     format!(
@@ -23,7 +23,7 @@ pub fn opening_line(search: &Search) -> String {
     )
 }
 
-/// Line about the closed loop behind the first rate.
+/// Line about the closed loop from which the first rate is derived.
 pub fn closed_loop_line(connections: u32, per_s: f64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
     format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
@@ -51,12 +51,12 @@ pub fn interruption_message(search: &Search) -> String {
 /// Note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
-/// Column headings of [`run_line`].
+/// Column headings above the lines of [`run_line`].
 pub fn column_headings(search: &Search) -> String {
     format!("{:>12}  {:<7}  reached, measured", search.over.name(), "result")
 }
 
-/// Line of a run.
+/// Table line about a run.
 pub fn run_line(search: &Search, point: &Point) -> String {
     let load = format_load(search.over, point.load);
     let was = |term: &Judged| format!("{}: {}", term.term, term.figure());
@@ -67,7 +67,7 @@ pub fn run_line(search: &Search, point: &Point) -> String {
         Some(_) => "fails",
     };
     let why = failure_reason(point).map(|why| format!("but {why}"));
-    // Without a response, a percentile is only the time without one.
+    // Without a response, a percentile is only the time that passed without one.
     let measured = match point.fault {
         Some(LoadFailure::NoResponse) => NO_RESPONSE.to_owned(),
         _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
@@ -111,7 +111,8 @@ fn failure_in_parentheses(point: &Point) -> String {
     why.map_or_else(String::new, |why| format!(" ({why})"))
 }
 
-/// Message for a search that cannot start: no time for the responses needed, or for a given warm-up.
+/// Message for a search that cannot start because it has too little time for the responses needed, or for the requested
+/// warm-up.
 pub fn too_short_search_message(search: &Search, needed: f64, per_s: f64) -> String {
     let Search { objective, budget, plan, .. } = search;
     let budget_s = budget.as_secs_f64();
@@ -131,7 +132,7 @@ pub fn too_short_search_message(search: &Search, needed: f64, per_s: f64) -> Str
     )
 }
 
-/// Result line on standard output.
+/// The result as a line for standard output.
 pub fn result_line(search: &Search, points: &[Point], found: &SearchResult) -> String {
     let Search { objective, over, .. } = search;
     let (noun, ended) = (variable_noun(*over), found.ended);
@@ -218,14 +219,14 @@ fn failed_confirmation_text(over: SearchVariable, point: &Point) -> String {
     }
 }
 
-/// The load at which the target fell silent: the first of the last silent runs. The later ones retry the last good
-/// load.
+/// The load at which the target fell silent: that of the first in the last series of silent runs, the later of which
+/// retry the highest load that held.
 fn load_of_silence(points: &[Point]) -> u64 {
     let silent = points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
-/// The interval of the limit. `is_confident`: true if the search was long enough for a confidence.
+/// The interval of the limit. `is_confident`: the search was long enough for stating a confidence.
 fn interval_text(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.load_for_users(1);
@@ -284,7 +285,7 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
     ))
 }
 
-/// Signs that the target was unreachable in contradicting runs.
+/// Signs in the contradicting runs that the target was unreachable for a time.
 fn absence_signs(found: &SearchResult) -> Vec<String> {
     let silent = (!found.silent.is_zero())
         .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
@@ -293,7 +294,7 @@ fn absence_signs(found: &SearchResult) -> Vec<String> {
     silent.into_iter().chain(unconnected).collect()
 }
 
-/// Note on evidence against a result of no load.
+/// Note on evidence that some load holds, although none was found.
 fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
     let look = found.look.map(|ClosedLoop { connections, per_s, .. }| {
         format!(
