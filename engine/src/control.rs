@@ -18,14 +18,14 @@ pub struct Control {
     stop: AtomicBool,
     /// True if the run ends now, earlier than planned.
     enough: AtomicBool,
-    /// Number of workers that do not know yet how their requests ended.
+    /// Number of workers that do not yet know how all their requests ended.
     unsettled: AtomicU32,
     /// The memory for responses kept for scripts or as samples.
     pub kept: Arc<Budget>,
 }
 
 impl Control {
-    /// A control for this many workers.
+    /// The state before the start of a run with this many workers.
     pub fn new(workers: u32) -> Self {
         Self { unsettled: AtomicU32::new(workers), ..Self::default() }
     }
@@ -40,12 +40,12 @@ impl Control {
         self.unsettled.load(Ordering::Relaxed) == 0
     }
 
-    /// Tells every worker to end.
+    /// Tells every worker to end as soon as it can, without waiting for responses.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the run as at its planned end.
+    /// Ends the run now, in the same way as at its planned end. Workers notice in their next turn.
     pub fn end_run(&self) {
         self.enough.store(true, Ordering::Relaxed);
     }
@@ -55,7 +55,7 @@ impl Control {
         self.enough.load(Ordering::Relaxed)
     }
 
-    /// True if the workers must end.
+    /// True once [`Self::stop`] has been called.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -83,7 +83,7 @@ pub struct WorkerLink {
     in_flight: AtomicU64,
 }
 
-/// The address that refused a first connection, and the cause.
+/// An address that refused a worker's first connection, and the cause.
 pub type Refused = (SocketAddr, Cause);
 
 // A cell larger than a pointer would take a lock.
@@ -105,12 +105,12 @@ pub enum Callback {
 impl Callback {
     const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
 
-    /// The static name of the callback called `name`.
+    /// The callback's name as a static string; `None` if no callback is called `name`.
     pub fn static_name(name: &str) -> Option<&'static str> {
         Self::ALL.iter().find_map(|callback| callback.name().filter(|known| *known == name))
     }
 
-    /// The callback's name in the script.
+    /// The name of the script's function; `None` for [`Self::None`].
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -122,23 +122,24 @@ impl Callback {
 }
 
 impl WorkerLink {
-    /// Notes that the first connection was refused.
+    /// Records that `address` refused the worker's first connection. Replaces an earlier refusal that has not been
+    /// taken.
     pub fn note_refused(&self, address: SocketAddr, cause: Cause) {
         self.refusal.store(Some(Box::new((address, cause))));
         self.refused.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a connection was accepted.
+    /// Records that a connection was accepted. A refusal not yet taken can still be taken.
     pub fn note_accepted(&self) {
         self.refused.store(false, Ordering::Relaxed);
     }
 
-    /// Takes the last refusal of the first connection, if it is new.
+    /// Takes the last refusal of the worker's first connection; `None` if there was none since the last call.
     pub fn take_refusal(&self) -> Option<Refused> {
         self.refusal.take().map(|refusal| *refusal)
     }
 
-    /// Shows the number of complete responses during the warm-up.
+    /// Reports the number of complete responses during the warm-up to the supervisor.
     pub fn show_warm_up(&self, completed: u64) {
         self.warm_up.store(completed, Ordering::Relaxed);
     }
@@ -148,17 +149,17 @@ impl WorkerLink {
         self.warm_up.load(Ordering::Relaxed)
     }
 
-    /// Shows the delay of the start of measuring: the worker was busy or stalled.
+    /// Reports how much later than planned measuring started, in nanoseconds, because the worker was busy or stalled.
     pub fn show_warm_up_delay(&self, delay_ns: u64) {
         self.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
 
-    /// Delay of the start of measuring.
+    /// The time by which measuring started later than planned.
     pub fn warm_up_delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
     }
 
-    /// Shows whether the worker has had no connection to open yet.
+    /// Reports to the supervisor whether the worker has had no connection to open yet.
     pub fn show_idle(&self, idle: bool) {
         self.idle.store(idle, Ordering::Relaxed);
     }
@@ -173,29 +174,31 @@ impl WorkerLink {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Limits the requests in flight from now on, evenly over the connections, each of which has `lanes` lanes.
-    /// Requests in flight beyond the limit are answered first.
+    /// Limits this worker's requests in flight to `in_flight`, spread evenly over its connections, each with room for
+    /// `lanes` requests. The worker applies the limit in its next turn: a connection with more in flight starts no
+    /// request until enough of them have ended.
     pub fn set_in_flight_limit(&self, in_flight: u32, lanes: u32) {
         self.limit.store(u64::from(lanes.max(1)) << 32 | u64::from(in_flight), Ordering::Relaxed);
     }
 
-    /// The limit on requests in flight and the lanes per connection; both zero until a limit is set.
+    /// The arguments of the last [`Self::set_in_flight_limit`]: requests in flight and lanes per connection; both zero
+    /// until a limit is set.
     pub fn in_flight_limits(&self) -> [u32; 2] {
         let limit = self.limit.load(Ordering::Relaxed);
         [limit as u32, (limit >> 32) as u32]
     }
 
-    /// Shows the number of requests in flight.
+    /// Reports the number of requests in flight to the supervisor; done only after the end of the run.
     pub fn show_in_flight(&self, requests: u64) {
         self.in_flight.store(requests, Ordering::Relaxed);
     }
 
-    /// The last shown number of requests in flight.
+    /// The number of requests in flight last reported after the end of the run.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Shows the callback that the worker is executing.
+    /// Reports the callback that the worker is executing, so that the supervisor can name one that never returns.
     pub fn show_callback(&self, callback: Callback) {
         self.callback.store(callback as u8, Ordering::Relaxed);
     }

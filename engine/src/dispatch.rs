@@ -41,7 +41,8 @@ pub(super) struct Dispatch {
     ready: VecDeque<ConnId>,
     /// The limit on requests in flight, if any ...
     pub limit: Option<Limit>,
-    /// ... and the order behind it: see [`WorkerLink::in_flight_limits`](crate::WorkerLink::limits).
+    /// ... and the supervisor's values it was made from: see
+    /// [`WorkerLink::in_flight_limits`](crate::WorkerLink::in_flight_limits).
     pub limits: [u32; 2],
     pub pacer: Pacer,
     pub crowding: Crowding,

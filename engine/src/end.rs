@@ -21,13 +21,13 @@ use super::timers::{LOOK_NS, Timer};
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::{Backend, ConnId};
 
-/// A worker's results. Results for another machine lack the parts useless there.
+/// A worker's results. The interval, the transcript and the spare connections are not serialized.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerEnd {
-    /// Measurements since the last hand-over of an interval.
+    /// Measurements since the last interval was handed over.
     #[serde(skip)]
     pub interval: Box<Interval>,
-    /// Largest number of connections the worker might have had.
+    /// Limit on the worker's connections, whether or not it opened that many.
     pub connections: u32,
     /// Run time without the warm-up, in nanoseconds.
     pub elapsed_ns: u64,
@@ -35,25 +35,26 @@ pub struct WorkerEnd {
     pub ran_on_ns: u64,
     /// True if the worker ended because the target stayed unreachable.
     pub stayed_away: bool,
-    /// The last refusal before any address accepted, if none ever did.
+    /// The last address that refused, and the cause, if no address ever accepted or the target answered only in another
+    /// protocol.
     pub refusal: Option<(SocketAddr, Cause)>,
     /// Addresses that refused while another address worked, and the error numbers.
     pub dropped: Vec<(SocketAddr, i32)>,
-    /// Addresses that worked.
+    /// Addresses that accepted a connection.
     pub working: Vec<SocketAddr>,
     /// Transcript of the wire, if it was recorded.
     #[serde(skip)]
     pub transcript: Option<Box<Transcript>>,
-    /// Times without completions.
+    /// Periods without completions.
     pub silences: Vec<Gap>,
     /// The parts of the silences in which a response was awaited: all of them, unless a script or a schedule decides
     /// when requests are sent.
     pub awaited: Vec<Gap>,
-    /// Times around the silences whose due requests had been sent ahead, in a batch.
+    /// Periods around silences, for which the due requests had been sent ahead of time in a batch.
     pub ahead: Vec<Gap>,
-    /// Times in which the worker was stalled, for want of a processor or because the process was stopped.
+    /// Periods in which the worker was stalled, because it got no processor or the process was stopped.
     pub stalls: Vec<Gap>,
-    /// Times in which the script held the worker up.
+    /// Periods in which the script held up the worker.
     pub in_script: Vec<Gap>,
     /// Spread of the requests over the connections open at the end, if their number per connection is unlimited.
     pub spread: ConnectionSpread,
@@ -65,17 +66,19 @@ pub struct WorkerEnd {
     pub pauses_unread: bool,
     /// Observations on the worker's HTTP/2 connections, if there can be any.
     pub http2: Option<Http2Counts>,
-    /// Connections that another session can use.
+    /// Idle connections that another session can use; empty if the worker stays after the end.
     #[serde(skip)]
     pub spares: Vec<Spare>,
-    /// The failure of the script, if it failed.
+    /// The script's failure, if it failed.
     pub failure: Option<ScriptFailure>,
-    /// Time of an early end by the script, in nanoseconds since measuring began; zero in the warm-up.
+    /// Time at which the script ended the worker early without failing, in nanoseconds since measuring began; zero in
+    /// the warm-up.
     pub stopped_ns: Option<u64>,
 }
 
 impl WorkerEnd {
-    /// The part for another machine, without bulk data. A failed part is reported once, for all threads.
+    /// A copy without the interval, the transcript, the spare connections and the script's failure, which is reported
+    /// once for all threads.
     pub fn without_bulk_data(&self) -> Self {
         Self {
             interval: Box::default(),
@@ -97,9 +100,9 @@ impl WorkerEnd {
 
 /// The end of an engine that stayed after the end of the run.
 pub struct Stayed {
-    /// Records since the last hand-over of an interval.
+    /// Measurements since the last interval was handed over.
     pub interval: Box<Interval>,
-    /// Stall time, in nanoseconds.
+    /// Total time for which the worker was stalled, in nanoseconds.
     pub stalled_ns: u64,
 }
 

@@ -1,5 +1,4 @@
-//! Inspects an engine between two turns of its loop, for random runs: nothing may wait for ever or be kept without
-//! need.
+//! Inspects an engine between two turns of its loop, for random runs: nothing may wait forever or be kept without need.
 
 use onrush_proto::{Client, Nanos};
 
@@ -30,9 +29,9 @@ pub enum ConnectionState {
 /// A connection as the backend sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// The state.
+    /// State of the connection.
     pub state: ConnectionState,
-    /// Bytes of a send that have not all been accepted.
+    /// Number of bytes of the current send that have not been accepted.
     pub unsent: usize,
 }
 
@@ -52,13 +51,13 @@ impl<B: Backend> Engine<B> {
         &mut self.roster.backend
     }
 
-    /// Complete responses since the start, including the warm-up.
+    /// Number of complete responses since the start, including the warm-up.
     pub fn completed_in_all(&self) -> u64 {
         self.books.tally.completed
     }
 
-    /// The number of connections, and the start of a due request that waits for another connection, while another may
-    /// be opened and none is being opened. The next turn opens one.
+    /// The number of wanted connections, and the time since which a due request has waited for another one. `None`
+    /// unless another connection may be opened and none is being opened; the next turn then opens one.
     pub fn connection_demand(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
         let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.can_start(&self.books.tally);
@@ -67,8 +66,9 @@ impl<B: Backend> Engine<B> {
         (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
-    /// A broken invariant between two turns, given the backend's view of the connections. `most`: requests in flight
-    /// per connection.
+    /// The first broken invariant found between two turns, in words. `seen`: the backend's view of the connections;
+    /// `most`: limit on requests in flight per connection. `None` also after the end of the run, when arrivals are no
+    /// longer handled.
     pub fn broken_invariant(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
         if now > self.books.end_at {
             // Later arrivals are no longer handled.
@@ -110,7 +110,7 @@ impl<B: Backend> Engine<B> {
         })
     }
 
-    /// The fault if time moved on although a request was due and a connection was ready for it.
+    /// The fault, in words, if time moved on although a request was due and a connection was ready for it.
     pub fn held_up(&self, now: Nanos) -> Option<String> {
         let next_at = self.dispatch.next_start_at(&self.books.tally);
         let is_held_up = self.dispatch.can_start(&self.books.tally)
@@ -163,7 +163,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// True if no connection may be idle. A request of a batch may be returned after all were started: its connection
+    /// True if no connection may be idle. A request from a batch may be returned after all were started: its connection
     /// sends it again, or the next sweep does.
     fn is_short(&self, most: usize) -> bool {
         let may_come_back = self.roster.config.requests.is_some() && most > 1;
@@ -194,7 +194,7 @@ impl<B: Backend> Engine<B> {
 struct Agenda {
     /// Number of times the connection is in the queue of slots to be opened.
     turns: usize,
-    /// True if the connection is in the list of ready ones.
+    /// True if the connection is in the ready list.
     is_ready: bool,
     /// True if a timer will reopen the connection.
     reopens: bool,

@@ -1,5 +1,5 @@
-//! A worker after a stall: the process was stopped, or other processes had the processor. Waiting for a script is no
-//! stall, but the worker catches up alike.
+//! A worker after a stall: the process was stopped, or other processes had the processor. Waiting for a script is not a
+//! stall, but the worker catches up in the same way.
 //!
 //! Everything that arrived meanwhile is handled before anything counts as late. If the stall extended past the end of
 //! the run, nobody knows what came before the end, so the run ends where the stall began. A scheduled run ends as
@@ -12,7 +12,7 @@ use super::crowding::HeldUp;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 
-/// Largest number of completions handled per connection: a large body comes in many pieces.
+/// Largest number of completions handled per connection: a large body arrives in many pieces.
 const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
@@ -35,7 +35,7 @@ impl<B: Backend> Engine<B> {
         self.count_all_busy(now);
         let mut left = TURNS_PER_SLOT * self.roster.slots.len() + HANDLED_PER_TURN;
         while left > 0 {
-            // The kernel may report few completions at once, and more only when it has buffers again.
+            // The kernel may report only a few completions at first, and the rest once it has buffers again.
             self.send_and_stamp_gathered(now);
             let is_ready = self.roster.backend.wait(Nanos::default());
             let before = left;

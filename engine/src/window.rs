@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
         });
         self.books.begin_measuring(now, duration_ns);
         if let Some(http2) = &self.http2 {
-            // Running waits go on, but their past does not count.
+            // Waits in progress continue, but the time already waited does not count.
             let mut allowed = Vec::new();
             for live in self.roster.slots.iter_mut().filter_map(Slot::open_connection) {
                 live.protocol.count_so_far(now);
@@ -80,7 +80,7 @@ impl<B: Backend> Engine<B> {
         kept.for_each(|link| self.books.tally.interval.handshakes.record_existing(link.negotiated().0, 1));
     }
 
-    /// Takes the backend's counts since the last call. With TLS only the link knows the number of plain bytes sent.
+    /// Adds the backend's counts since the last call. With TLS, only the link knows the number of plain bytes sent.
     pub(super) fn take_counts(&mut self) {
         let untimestamped = self.roster.backend.take_untimestamped();
         if untimestamped > 0 {

@@ -178,7 +178,8 @@ impl<B: Backend> Roster<B> {
         self.connecting.queue.push_back(conn);
     }
 
-    /// Makes a slot wait before its next connection.
+    /// Makes a slot wait before its next connection, longer after each failure. The wait is capped at `retry_max_ns` if
+    /// the last connection `was_accepted`, otherwise at [`LONGEST_NS`].
     pub(super) fn back_off_slot(&mut self, conn: ConnId, was_accepted: bool, cx: &mut Context<'_>, now: Nanos) {
         self.set_slot_state(conn, State::Waiting, cx.books, now);
         let longest_ns = if was_accepted { self.config.rules.scale.retry_max_ns } else { LONGEST_NS };

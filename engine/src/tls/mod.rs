@@ -36,7 +36,7 @@ const SEALED_MAX: usize = 64 * 1024;
 /// Upper bound on what encryption adds to [`SEALED_MAX`] bytes.
 const OVERHEAD_MAX: usize = 512;
 
-/// TLS of one slot: its successive connections and their session.
+/// TLS for one slot: its successive connections, and the TLS session that each can resume.
 pub struct Link {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
@@ -57,7 +57,8 @@ pub struct Link {
     has_taken_leave: bool,
 }
 
-/// An established connection with nothing in flight, without its link.
+/// An established connection with nothing in flight, detached from its link; not a TLS session to resume by a
+/// handshake.
 pub struct Session(UnbufferedClientConnection);
 
 impl Link {
@@ -78,7 +79,7 @@ impl Link {
         }
     }
 
-    /// Begins the handshake of a new connection.
+    /// Begins the handshake of a new connection. Its first bytes come from [`Self::seal`].
     pub fn begin(&mut self) -> Result<(), LinkFailure> {
         self.end();
         let (config, name) = (Arc::clone(&self.config), self.name.clone());
@@ -87,7 +88,7 @@ impl Link {
         self.process(&mut [], &mut |_| {}).map(drop)
     }
 
-    /// Forgets the connection but keeps its session.
+    /// Forgets the connection. The next handshake can still resume its TLS session.
     pub fn end(&mut self) {
         *self = Self::new(Arc::clone(&self.config), self.name.clone());
     }
@@ -98,12 +99,13 @@ impl Link {
         self.is_established && !self.is_closed && has_nothing && self.unsent == 0
     }
 
-    /// Gives away an established connection with nothing in flight, for another link to resume.
+    /// Gives away the connection, which must be [quiet](Self::is_quiet), for another link to [`resume`](Self::resume).
+    /// `None`: there is no connection.
     pub fn suspend(&mut self) -> Option<Session> {
         self.connection.take().map(Session)
     }
 
-    /// Continues a connection that another link gave away.
+    /// Continues a connection that another link gave away, without a handshake.
     pub fn resume(&mut self, session: Session) {
         self.end();
         (self.connection, self.is_established) = (Some(session.0), true);
@@ -119,12 +121,12 @@ impl Link {
         self.is_established
     }
 
-    /// True if the server has announced the end of its output.
+    /// True if the server has announced the end of its output (close_notify).
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Number of received bytes of an incomplete record.
+    /// Number of bytes kept from incomplete records.
     pub fn pending(&self) -> u64 {
         self.incoming.len() as u64
     }
@@ -209,7 +211,7 @@ impl Link {
         if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
     }
 
-    /// The negotiated parameters, and true if a session was resumed.
+    /// The parameters negotiated by the handshake; the bool is true if it resumed a session.
     pub fn negotiated(&self) -> (Negotiated, bool) {
         let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
         let negotiated = Negotiated {
