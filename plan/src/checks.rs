@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::CHECKS_MAX;
 
-/// Checks of every response.
+/// Checks that a response must pass to be successful, in addition to arriving in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
     /// The successful statuses; `None`: all below 400.
@@ -24,7 +24,7 @@ pub struct Checks {
 pub struct ExpectedHeader {
     /// The name of the field, case-insensitive.
     pub name: String,
-    /// Its value; `None`: any.
+    /// The value that the field must have; `None`: any value.
     pub value: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl Checks {
         self.status.is_none() && self.count() == 0
     }
 
-    /// Number of checks of heads and bodies.
+    /// Number of checks of heads and bodies; the status check is not included.
     pub fn count(&self) -> usize {
         self.headers.len() + self.body.len()
     }
@@ -114,7 +114,7 @@ fn parse_status_range(part: &str) -> Result<RangeInclusive<u16>, String> {
     match range {
         None => wrong("is no status, range or class of statuses"),
         Some(range) if range.is_empty() => wrong("is a range whose end is before its beginning"),
-        // Responses with 1xx are interim: the final response counts.
+        // Responses with 1xx are interim: only the final response is checked.
         Some(range) if *range.start() < 200 || *range.end() > 599 => wrong("is not within 200 to 599"),
         Some(range) => Ok(range),
     }

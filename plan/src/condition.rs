@@ -17,7 +17,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// True if the condition depends on the verdict.
+    /// True if the condition depends on the verdict, the limit of the run.
     pub fn asks_for_verdict(&self) -> bool {
         self.terms.iter().any(|term| term.metric == Metric::Verdict)
     }
@@ -49,7 +49,7 @@ pub struct StopTerm {
     pub half_width: f64,
 }
 
-/// Smallest number of responses that a batch needs beyond a percentile; for other metrics, in all.
+/// Smallest number of responses that a batch needs beyond a percentile; for other metrics, in total.
 const BEYOND_MIN: f64 = 10.0;
 
 /// Operators that compare a metric with a value.
@@ -76,17 +76,17 @@ pub enum Threshold {
     Time(Duration),
     /// A number.
     Number(f64),
-    /// A share (0 to 1) of the due requests or, without a rate, of the sent requests; of time if the metric is a share
-    /// of time.
+    /// A share (0 to 1) of the due requests or, without a rate, of the requests sent; if the metric is a share of time,
+    /// a share of the measured time.
     Share(f64),
-    /// A multiple of the asked rate.
+    /// A multiple of the requested rate.
     OfAsked(f64),
     /// A limit of the run.
     LimitedBy(LimitedBy),
 }
 
 impl Term {
-    /// The limit of a percentile over all due requests; `None`: the term is about another metric.
+    /// The latency limit of a term on a percentile over all due requests; `None` for any other term.
     pub fn limit_of_due(&self) -> Option<Duration> {
         match (self.metric, self.value) {
             (
@@ -107,7 +107,7 @@ impl fmt::Display for Condition {
 }
 
 impl ComparisonOperator {
-    /// All operators with their signs, each before any that is a prefix of it.
+    /// All operators with their signs; `<=` precedes `<`, its prefix, so that a parser can try them in order.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::AtMost, "<="),
         (Self::Less, "<"),

@@ -1,4 +1,5 @@
-//! The way to the target beyond the host of the URL: source addresses, destination addresses and socket options.
+//! How to connect to the target beyond what its URL says: proxy, source addresses, destination addresses and socket
+//! options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -7,20 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{Proxy, SocketOptions};
 
-/// The way to the target.
+/// How to connect to the target: another host, a proxy, addresses, a Unix socket, source addresses and socket options.
+/// TLS and HTTP have options of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectOptions {
     /// The host and port to connect to instead of the URL's; `None` as the port: the URL's port.
     pub instead: Option<(String, Option<u16>)>,
-    /// The proxy for all connections.
+    /// The proxy for all connections; `None`: connections are made directly to the target.
     pub proxy: Option<Proxy>,
-    /// Addresses of the host, instead of the resolver's.
+    /// Addresses of the host, instead of the resolver's; empty: the resolver is asked.
     pub resolved: Vec<IpAddr>,
-    /// The only address family to use.
+    /// The only address family to use; `None`: both.
     pub family: Option<Family>,
     /// A Unix socket to connect to instead of an address.
     pub unix: Option<PathBuf>,
-    /// The source addresses, used in turn by connections.
+    /// The source addresses, used in turn by connections; `None`: the kernel's choice.
     pub sources: Option<SourceAddresses>,
     /// The socket options.
     pub socket: SocketOptions,
@@ -70,7 +72,7 @@ impl Family {
 }
 
 impl ConnectOptions {
-    /// A contradiction in values read from a plan.
+    /// The contradiction in values read from a plan, if there is one.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.sources.is_some_and(|sources| sources.count() == 0) {
             return Some("the range of source addresses is empty");
@@ -83,7 +85,7 @@ impl ConnectOptions {
 }
 
 impl SourceAddresses {
-    /// Largest number of addresses of a range: the number of ports of an address.
+    /// Largest number of addresses in a range: as many as an address has ports.
     pub const MAX: u32 = 65_536;
 
     /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm, a range begins after its first address, which names the network, and
@@ -116,7 +118,7 @@ impl SourceAddresses {
         Family::from_address(self.first)
     }
 
-    /// The address for a connection; connections take turns.
+    /// The address for the connection with this number, counted from 0; connections take turns.
     pub fn of_connection(self, connection: usize) -> IpAddr {
         let place = (connection % self.count as usize) as u128;
         match self.first {

@@ -9,7 +9,7 @@ use super::{Order, Plan};
 /// The default parent folder of experiment results.
 pub const RESULTS: &str = "onrush-results";
 
-/// The file with the plan in an experiment's folder.
+/// Name of the file with the plan in an experiment's folder.
 pub const PLAN: &str = "plan.toml";
 
 /// An experiment with everything decided.
@@ -23,7 +23,7 @@ pub struct Experiment {
     pub order: Order,
     /// Seed of the random order.
     pub seed: u64,
-    /// Number of immediate repetitions of a failed run.
+    /// Number of times that a failed run is repeated immediately.
     pub retries: u32,
     /// The factors that vary.
     pub factors: Vec<Factor>,
@@ -33,15 +33,15 @@ pub struct Experiment {
     pub server: Option<ManagedServer>,
     /// The commands that run around points and runs.
     pub hooks: Hooks,
-    /// Files to copy into the folder.
+    /// Files to copy into the results folder.
     pub attach: Vec<PathBuf>,
-    /// True if host settings may be changed.
+    /// True if the experiment may change the settings of this host (sysctl).
     pub may_change_host: bool,
-    /// The folder for all output.
+    /// The folder for all output: a new one, or that of an experiment to continue.
     pub folder: ResultDestination,
-    /// The experiment as a file, with every decision.
+    /// The experiment as the text of a file, with every decision; it contains secrets.
     pub text: String,
-    /// The same without secrets, and with digests in the place of commands.
+    /// The same text without secrets, and with digests in place of commands.
     pub shown: String,
 }
 
@@ -50,7 +50,7 @@ pub struct Experiment {
 pub struct Factor {
     /// The name of the factor.
     pub name: String,
-    /// Its levels, at least one.
+    /// The factor's levels, at least one.
     pub levels: Vec<Level>,
     /// The index of the baseline, the level that all others are compared with.
     pub baseline: usize,
@@ -59,22 +59,22 @@ pub struct Factor {
 /// One level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// The level for people, without secrets.
+    /// The level as shown to people, without secrets.
     pub shown: String,
-    /// The level and its factor, for file names.
+    /// The level and its factor, as used in file names.
     pub file: String,
 }
 
-/// A combination of levels, and the resulting run.
+/// A combination of levels, one of each factor, and the resulting run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Index of the level of each factor.
+    /// Indices of the levels, one for each factor.
     pub levels: Vec<usize>,
     /// Prefix of the point's file names.
     pub file: String,
     /// The plan of the run.
     pub plan: Plan,
-    /// Host settings, with their names as in sysctl(8).
+    /// Names (as in sysctl(8)) and values of the host settings to make before the point is measured.
     pub settings: Vec<(String, String)>,
     /// The command that starts the target, if it is varied.
     pub command: Option<String>,
@@ -83,7 +83,7 @@ pub struct Point {
 /// A target started for each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManagedServer {
-    /// The shell command.
+    /// The shell command that starts the target; `None`: the command of each point.
     pub command: Option<String>,
     /// A request that is answered once the target is ready; `None`: one of the point's requests.
     pub ready: Option<Box<Plan>>,
@@ -133,7 +133,7 @@ pub fn commands<'a>(
     of_hooks.chain(of_target).chain(of_points).map(String::as_str)
 }
 
-/// The destination of results.
+/// The folder to which results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResultDestination {
     /// A new folder; without a path, named after the experiment and the time.
@@ -142,7 +142,7 @@ pub enum ResultDestination {
     Resumed {
         /// The path of the folder.
         path: PathBuf,
-        /// True to continue even if something has changed since.
+        /// True to continue even if something has changed since the experiment was started.
         is_forced: bool,
     },
 }

@@ -16,17 +16,18 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use onrush_text::reason;
-/// The contents of a file. Two are equal if names and contents are equal.
+/// A file needed by a run: its name and its contents, once read or attached. Two are equal if names and contents are
+/// equal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Reference", from = "Reference")]
 pub struct FileContents {
-    /// The file's name as typed; empty if there was no file.
+    /// The file's name as typed; empty if the contents were not in a file.
     pub name: String,
     path: PathBuf,
     /// The expected digest of contents that do not come from the file.
     sha256: Option<String>,
     contents: Option<Arc<[u8]>>,
-    /// Ranges of the secrets in the contents, once searched for; clones share the result.
+    /// Ranges of the secrets in the contents, found on first use; clones share the result.
     secrets: Arc<OnceLock<Vec<Range<usize>>>>,
 }
 
@@ -42,16 +43,16 @@ struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{role} {name:?}: {reason}")]
 pub struct UnreadableFile {
-    /// The option that names the file.
+    /// The option that names the file, or a description such as `the body`.
     pub role: &'static str,
     /// The file's name.
     pub name: String,
-    /// The reason.
+    /// The reason, in words.
     pub reason: String,
 }
 
 impl FileContents {
-    /// A file before reading.
+    /// A file that has not been read yet: only its name is known.
     pub fn unread(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { name: path.display().to_string(), path, ..Self::default() }
@@ -64,11 +65,12 @@ impl FileContents {
         file
     }
 
-    /// Reads the file once; `role` is the option that names it, for messages.
+    /// Reads the file unless its contents are already there; `role` is the option that names it, for messages. The file
+    /// of a received plan is never opened: its contents must have been attached.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or is longer than `most_mib`.
+    /// If the file cannot be read, is longer than `most_mib`, or belongs to a received plan whose contents are missing.
     pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), UnreadableFile> {
         if self.sha256.is_some() {
             return self.contents().map(drop);
@@ -117,7 +119,8 @@ impl FileContents {
         self.held().cloned()
     }
 
-    /// The ranges that `find` finds in the contents. The long search runs only once.
+    /// The ranges that `find` finds in the contents; empty if there are no contents. `find` takes long and is called
+    /// only once.
     pub(crate) fn secrets(&self, find: impl FnOnce(&[u8]) -> Vec<Range<usize>>) -> &[Range<usize>] {
         let Some(contents) = &self.contents else { return &[] };
         self.secrets.get_or_init(|| find(contents))
@@ -161,17 +164,17 @@ thread_local! {
     static READ: RefCell<Option<BTreeMap<PathBuf, Vec<u8>>>> = const { RefCell::new(None) };
 }
 
-/// Sets the current paths of files named on the machine where the command line was typed. Only the first call counts.
+/// Sets the current paths of files named on the machine where the command line was typed. Later calls have no effect.
 pub fn set_brought_files(files: BTreeMap<PathBuf, PathBuf>) {
     let _ = BROUGHT.set(files);
 }
 
-/// The current path of a file brought from another machine.
+/// The current path of a file brought from another machine; `None`: it was not brought.
 pub fn brought_path(name: &Path) -> Option<&'static Path> {
     Some(BROUGHT.get()?.get(name)?)
 }
 
-/// Does some work. Returns its result, and the files that it has read, by name.
+/// Does some work on this thread. Returns the result, and the contents of the files read meanwhile, by name.
 pub fn record_reads<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
     READ.set(Some(BTreeMap::new()));
     let done = work();
@@ -187,11 +190,11 @@ pub fn note_read(name: &Path, contents: &[u8]) {
     });
 }
 
-/// The bytes of a file of at most `most_mib` MiB. A file may be endless: at most one byte more is read.
+/// The bytes of a file of at most `most_mib` MiB. A file may be endless, so at most one byte more is read.
 ///
 /// # Errors
 ///
-/// The reason why it cannot be read, in words.
+/// The reason, in words, why the file cannot be read or is too long.
 pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut contents = Vec::new();

@@ -9,7 +9,7 @@ use super::condition::ComparisonOperator;
 pub enum SocketFilter {
     /// The socket is in one of these states.
     States(States),
-    /// The port of an end compares this way with a number.
+    /// This comparison holds between the port of an end and a number.
     Port(ConnectionEnd, ComparisonOperator, u16),
     /// The address of an end is in this range.
     Address(ConnectionEnd, AddressRange),
@@ -119,7 +119,8 @@ impl SocketFilter {
         }
     }
 
-    /// The local and peer ports of every matching socket; 0: not a single port.
+    /// The local port and the peer port that every matching socket must have; 0: matching sockets may have different
+    /// ports.
     pub fn ports(&self) -> [u16; 2] {
         let of = |end: ConnectionEnd, port: u16| if end == ConnectionEnd::Local { [port, 0] } else { [0, port] };
         match self {
@@ -133,7 +134,7 @@ impl SocketFilter {
         }
     }
 
-    /// True if the filter mentions states, and so replaces the default ones.
+    /// True if the filter mentions states, which then replace the default ones.
     pub fn names_states(&self) -> bool {
         match self {
             Self::States(_) => true,

@@ -9,7 +9,7 @@ use crate::{
     Target,
 };
 
-/// A run of `seconds` on `url`.
+/// A load of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
     let target = Target {
         typed: url.to_owned(),
@@ -53,7 +53,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     }
 }
 
-/// A schedule of `per_s` requests per second, evenly.
+/// A schedule of `per_s` evenly spaced requests per second, until the run ends.
 pub fn schedule(per_s: u64) -> Schedule {
     let rate = Rate::from_per_second(per_s).expect("a rate");
     Schedule {

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 /// HTTP versions and settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http {
-    /// The allowed versions, the preferred first: the TLS handshake decides. A single version without TLS.
+    /// The allowed versions, the preferred first; the TLS handshake decides between them. Without TLS there is only
+    /// one.
     pub versions: Vec<HttpVersion>,
-    /// Limit on requests in flight per HTTP/2 connection; `None`: one, or one batch of a script.
+    /// Limit on requests in flight per HTTP/2 connection; `None`: one request, or one batch of a script.
     pub streams: Option<u32>,
     /// SETTINGS of HTTP/2 connections.
     pub settings: Http2Settings,
@@ -22,7 +23,7 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// SETTINGS sent on HTTP/2 connections; `None`: the usual value.
+/// SETTINGS sent on HTTP/2 connections; `None`: onrush's usual value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http2Settings {
     /// Initial stream window in bytes: the part of a response's body that the server may send before it must wait.
@@ -42,7 +43,7 @@ impl Default for Http {
 }
 
 impl Http {
-    /// A contradiction in values read from a plan.
+    /// The contradiction in values read from a plan, if there is one.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_void = self.versions.is_empty() || self.streams == Some(0);
         is_void.then_some("no version of HTTP, or no request, is allowed on a connection")

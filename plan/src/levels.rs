@@ -33,7 +33,7 @@ pub struct ConnectionLevel {
 
 impl ConnectionLevels {
     /// The planned number of connections here, this many nanoseconds after the planned start of measuring, and the time
-    /// of its next possible change; [`u64::MAX`]: never.
+    /// at which it may change next; [`u64::MAX`]: never.
     pub fn connections_at(&self, since_ns: u64) -> (u32, u64) {
         let mut begin_ns = 0;
         for stage in &self.stages {
@@ -94,7 +94,8 @@ impl ConnectionLevels {
         longest_ns
     }
 
-    /// Total time between two moments without planned connections here, in nanoseconds.
+    /// Total time, between two moments, for which no connections are planned here; all in nanoseconds after the planned
+    /// start of measuring.
     pub fn time_without_connections_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         self.times_without_connections(from_ns, until_ns)
             .into_iter()
@@ -102,7 +103,8 @@ impl ConnectionLevels {
             .sum()
     }
 
-    /// The times between two moments without planned connections here: start and end, in nanoseconds, in order.
+    /// The periods between two moments in which no connections are planned here: start and end of each, in nanoseconds
+    /// after the planned start of measuring, in order.
     pub fn times_without_connections(&self, from_ns: u64, until_ns: u64) -> Vec<(u64, u64)> {
         let (mut at_ns, mut empty) = (from_ns, Vec::new());
         while at_ns < until_ns {
@@ -129,7 +131,7 @@ impl ConnectionLevels {
         self.part_of_total(self.most_in_whole_run())
     }
 
-    /// A contradiction in stages read from a plan.
+    /// The contradiction in stages read from a plan, if there is one.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most_in_whole_run();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {

@@ -96,7 +96,7 @@ use limits::{ABANDONED_WITHIN, RUN_ON_SLACK, SCRIPT_MAX_MIB};
 pub struct Plan {
     /// The target of the load.
     pub target: Target,
-    /// The way of connections to the target.
+    /// How connections are made to the target.
     #[serde(rename = "way")]
     pub connect: ConnectOptions,
     /// The TLS settings; `None`: no TLS.
@@ -107,37 +107,38 @@ pub struct Plan {
     pub request: Request,
     /// The body of every request, if any.
     pub body: Option<FileContents>,
-    /// The list of requests sent instead of the single request, each a difference from it.
+    /// The list of requests sent instead of the single request; each entry states only how it differs from that one.
     pub list: Option<RequestList>,
     /// Conditions for a successful response.
     #[serde(default)]
     pub checks: Checks,
-    /// Values of placeholders in the requests; `None`: requests are sent as they are.
+    /// Sources of the values for placeholders in the requests; `None`: requests are sent as they are, braces included.
     pub templates: Option<Templates>,
-    /// The Lua script that shapes requests and their timing.
+    /// The Lua script that shapes requests and their timing, if any.
     pub script: Option<LuaScript>,
     /// The number of threads and connections.
     pub load: Load,
-    /// Limit on requests in flight; `None`: as many as the connections can have.
+    /// Limit on requests in flight; `None`: as many as the connections can take.
     pub in_flight_max: Option<u32>,
     /// The due times of requests; `None`: a request is due whenever a connection is free.
     pub schedule: Option<Schedule>,
     /// The number of connections over time; `None`: the number in `load`.
     pub levels: Option<ConnectionLevels>,
-    /// Number of connections before the first of these on other machines. Connections take turns with the source
-    /// addresses, so their numbers must continue across machines.
+    /// Number of this machine's first connection, counted over all machines: connections are assigned source addresses
+    /// in turn, so their numbers must continue from machine to machine.
     pub first_connection: u32,
     /// Number of requests after which a connection is replaced; `None`: unlimited.
     pub requests_per_connection: Option<PerConnection>,
-    /// The end of the run.
+    /// The limits at which the run ends.
     pub stop: Stop,
-    /// Longest uncounted continuation of the schedule after its planned end, to learn the outcome of due requests;
-    /// zero: none.
+    /// Longest time for which the schedule continues, uncounted, after its planned end so that the outcome of due
+    /// requests becomes known; zero: it does not continue.
     #[serde(default)]
     pub run_on: Duration,
     /// Stop terms: the run ends early once all these metrics are precise enough; empty: no early end.
     pub until: Vec<StopTerm>,
-    /// Length of the warm-up, under load but not measured. The end of the run counts from the end of the warm-up.
+    /// Length of the warm-up, under load but not measured. The duration of the run is counted from the end of the
+    /// warm-up.
     pub warmup: Duration,
     /// Time after which a request counts as a timeout; `None`: never.
     pub timeout: Option<Duration>,
@@ -145,17 +146,17 @@ pub struct Plan {
     pub give_up: Option<Duration>,
     /// The tool whose rules and report text apply.
     pub dialect: Dialect,
-    /// The backend.
+    /// The backend for input and output.
     pub io: Io,
     /// True to measure the phases of every request.
     pub phases: bool,
     /// True to send a single request and show it in full, instead of a load test.
     pub once: bool,
-    /// Busy-polling instead of idle waits.
+    /// When to busy-poll instead of blocking.
     pub spin: Spin,
     /// The seed of every random sequence of the run.
     pub seed: u64,
-    /// Output on this machine.
+    /// Output on this machine; not part of a plan sent to another one.
     #[serde(skip)]
     pub output: OutputOptions,
 }
@@ -168,7 +169,7 @@ impl Plan {
             return Duration::ZERO;
         }
         let limit = conditions.into_iter().flat_map(|it| &it.terms).filter_map(Term::limit_of_due).max();
-        // Bins of ages are up to a five-hundredth wide.
+        // Bins of ages are up to a five-hundredth of their values wide.
         let older = limit.map_or(Duration::ZERO, |limit| limit.saturating_add(limit / 250 + RUN_ON_SLACK));
         self.give_up.map_or(older, |give_up| older.min(give_up.saturating_add(ABANDONED_WITHIN)))
     }
@@ -189,7 +190,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If its contents did not come with the plan.
+    /// If the contents of the body were neither read nor attached.
     pub fn body(&self) -> Result<&[u8], UnreadableFile> {
         self.body.as_ref().map_or(Ok(&[]), FileContents::contents)
     }
@@ -208,7 +209,7 @@ impl Plan {
         self.load.connections.saturating_mul(self.http.streams.unwrap_or(1))
     }
 
-    /// The proxy login sent with every request.
+    /// The proxy login sent with every request; `None` without a proxy, without a login, or through a tunnel.
     pub fn request_login(&self) -> Option<&str> {
         let proxy = self.connect.proxy.as_ref()?;
         let login = self.request.headers.iter().find(|header| proxy.is_login(header));
@@ -231,7 +232,7 @@ impl Plan {
 pub struct LuaScript {
     /// The script's file.
     pub file: FileContents,
-    /// The arguments after the URL.
+    /// The arguments that follow the URL, passed to the script.
     pub args: Vec<String>,
 }
 
@@ -270,7 +271,7 @@ impl Dialect {
 /// the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
-    /// If there are processors to spare.
+    /// Busy-polls if there are processors to spare.
     #[default]
     Auto,
     /// Always.
@@ -287,7 +288,7 @@ pub enum Io {
     Auto,
     /// io_uring; an error if it is not available.
     Uring,
-    /// epoll.
+    /// epoll, whether or not io_uring is available.
     Epoll,
     /// In-memory peers and virtual time, described by a file.
     Sim(PathBuf),

@@ -9,7 +9,7 @@ use super::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 /// A request list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestList {
-    /// The text of the list.
+    /// The file with the list.
     pub file: FileContents,
     /// The files named as bodies, each once.
     pub bodies: Vec<FileContents>,
@@ -19,7 +19,7 @@ pub struct RequestList {
     pub seed: u64,
     /// Selects the requests of the run belonging to this part: index and number of parts.
     pub part: (u64, u64),
-    /// Number of requests in the list.
+    /// Number of requests in the whole list, not only in this part.
     pub length: u64,
     /// True if all requests are `GET` or `HEAD`.
     pub is_safe: bool,
@@ -29,12 +29,12 @@ pub struct RequestList {
     pub firsts: Vec<First>,
 }
 
-/// A request of a list.
+/// The first request from a list with a certain name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
-    /// The request's number, from 0.
+    /// The number of the request in the list, from 0.
     pub number: u64,
-    /// Start and end of the request's text.
+    /// Start and end of the request's text in the list, in bytes.
     pub text: (u64, u64),
 }
 
@@ -46,14 +46,15 @@ impl RequestList {
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
     }
 
-    /// The list from its first named request on.
+    /// The list divided so that every request sent is its first named one; without names, its first one.
     #[must_use]
     pub fn from_first_name(&self) -> Self {
         let first = self.firsts.first().map_or(0, |first| first.number);
         Self { order: ListOrder::Seq, part: (first, self.length), ..self.clone() }
     }
 
-    /// For each other name, a list with its first request only: a long list is not read again for each name.
+    /// For each name after the first, a list with only the first request of that name, so that a long list is not read
+    /// again for each name.
     pub fn first_requests_of_other_names(&self) -> impl Iterator<Item = Self> {
         self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
@@ -74,7 +75,7 @@ impl RequestList {
         [&mut self.file].into_iter().chain(&mut self.bodies)
     }
 
-    /// Reads the files.
+    /// Reads the list and the bodies.
     ///
     /// # Errors
     ///
@@ -85,7 +86,7 @@ impl RequestList {
     }
 }
 
-/// Orders of the requests of a list. The k-th request of a run follows from k and the seed alone.
+/// Order in which the requests from a list are sent. The k-th request of a run follows from k and the seed alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListOrder {
     /// One after the other, and again from the start.
@@ -93,7 +94,7 @@ pub enum ListOrder {
     Seq,
     /// In random order, drawn anew for each pass through the list.
     Shuffle,
-    /// Each drawn at random, in proportion to its weight.
+    /// Each one drawn at random, with a probability in proportion to its weight.
     Weighted,
 }
 

@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 pub struct Load {
     /// Threads that generate load.
     pub threads: u32,
-    /// Connections of all threads together, at least one each: constant, the initial number, or the largest number of
-    /// any stage.
+    /// Connections of all threads together, at least one per thread. If the number varies: the initial number, or with
+    /// stages the largest number of any stage.
     pub connections: u32,
-    /// Largest number of connections: above the initial number if connections are added while due requests wait for
-    /// one.
+    /// Largest number of connections of all threads together. It exceeds `connections` if connections are added while
+    /// due requests wait for one.
     pub max_inflight: u32,
 }
 
 /// Number of requests after which a connection is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerConnection {
-    /// The number, at least one.
+    /// Number of requests that a connection carries before it is replaced; at least one.
     pub most: u64,
-    /// The option that sets the number, named in the message when a script violates it.
+    /// The option that sets the number; a message names it if a script violates the limit.
     pub option: Limiter,
 }
 
 /// An option that limits the requests of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limiter {
-    /// One request, with `Connection: close`.
+    /// `--disable-keepalive`: one request, with `Connection: close`.
     DisableKeepalive,
-    /// Any number.
+    /// `--requests-per-connection`: any number of requests.
     RequestsPerConnection,
 }
 
@@ -50,7 +50,7 @@ impl Load {
         Self { threads, connections, max_inflight: connections }
     }
 
-    /// The connections of thread `index`; the first threads take the remainder.
+    /// Number of connections of thread `index`; the first threads take the remainder.
     pub fn connections_of(self, index: u32) -> u32 {
         share(u64::from(self.connections), self.threads, index) as u32
     }

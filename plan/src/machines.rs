@@ -5,26 +5,27 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The machines of a run. Not sent to them.
+/// The machines of a run, known to the coordinator alone: not part of the plan sent to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machines {
     /// Number of machines, at least one.
     pub count: u32,
-    /// Coordinator address, for listening.
+    /// Address on which the coordinator listens.
     pub address: SocketAddr,
     /// The file with the shared secret; created if missing.
     pub token_file: PathBuf,
-    /// Time for the machines to join and to set their parts up.
+    /// Time limit for the machines to join and to set up their parts.
     pub join: Duration,
-    /// Silence after which a machine is lost.
+    /// Length of a silence after which a machine counts as lost.
     pub loss: Duration,
-    /// Policy for a lost machine.
+    /// What to do when a machine is lost.
     pub on_loss: OnLoss,
-    /// This process's place, if all machines were started with one command line; `None`: it only coordinates.
+    /// This process's place, if all machines were started with the same command line; `None`: this process only
+    /// coordinates.
     pub place: Option<MachineRank>,
 }
 
-/// The place of one of several processes with one command line.
+/// The place of one of several processes started with the same command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineRank {
     /// The rank, from zero. The process with rank zero takes part and coordinates.

@@ -13,7 +13,7 @@ use super::Percent;
 pub enum Metric {
     /// Complete responses per second.
     Rate,
-    /// A latency.
+    /// A statistic of the latencies, in one view.
     Latency(LatencyView, Statistic),
     /// Requests without a good response in time, as a share of due ones.
     Errors,
@@ -41,7 +41,7 @@ pub enum Metric {
     Transfer,
     /// Errors of one of wrk's kinds.
     ErrorsOf(ErrorKind),
-    /// The limit of the run.
+    /// The limit of the run: why it did not reach more requests per second.
     Verdict,
 }
 
@@ -94,7 +94,7 @@ pub enum ErrorKind {
     Abandoned,
 }
 
-/// Kinds of values.
+/// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {
     /// A time, in microseconds.
@@ -113,7 +113,7 @@ pub enum MetricUnit {
     Name,
 }
 
-/// The better direction of values.
+/// The direction in which values are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Lower is better.
@@ -129,9 +129,10 @@ pub enum Better {
 pub struct MetricDescription {
     /// The metric.
     pub metric: Metric,
-    /// The name of the metric.
+    /// The name of the metric, as in conditions.
     pub id: &'static str,
-    /// Column names: for programs, for people if different, and further accepted names. Empty: no table has the metric.
+    /// Column names: for programs, for people if different, and further accepted names. Empty: the metric is in no
+    /// table.
     pub columns: &'static [&'static str],
     /// Unit of the values.
     pub unit: MetricUnit,
@@ -141,7 +142,7 @@ pub struct MetricDescription {
     pub words: &'static str,
 }
 
-/// All metrics.
+/// All metrics, each family represented by one example.
 pub static METRICS: [MetricDescription; 28] = {
     use Better::{Higher, Lower, Neither};
     use ErrorKind::{Connect, Read, Socket, Timeout, Write};
@@ -309,7 +310,7 @@ impl Metric {
         METRICS.iter().find(|about| about.metric == example).expect("every metric is described")
     }
 
-    /// The metric with this column name.
+    /// The metric with this column name; `None`: there is no such column.
     pub fn of_column(name: &str) -> Option<Self> {
         let of_class = name.strip_suffix("_us").and_then(|name| name.rsplit_once('_'));
         if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, LatencyView::class(class)?))) {
@@ -357,7 +358,7 @@ impl Metric {
         if let Self::Latency(view, _) = self { view } else { LatencyView::Shown }
     }
 
-    /// The metric in another view. `None`: only latencies have several views.
+    /// The metric in another view; `None` unless it is a latency in [`LatencyView::Shown`].
     fn in_view(self, view: LatencyView) -> Option<Self> {
         match self {
             Self::Latency(LatencyView::Shown, statistic) => Some(Self::Latency(view, statistic)),

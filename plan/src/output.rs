@@ -15,9 +15,9 @@ pub struct OutputOptions {
     pub spectrum: bool,
     /// True to print the service latency beside the latency from due times.
     pub u_latency: bool,
-    /// True if a batch of pipelined requests has one latency.
+    /// True if a batch of pipelined requests has a single latency, instead of one per response.
     pub batch_latency: bool,
-    /// The percentiles to show; `None`: the usual ones of the text or the file.
+    /// The percentiles to show; `None`: the usual ones, which differ between the text and the files.
     pub percents: Option<Vec<Percent>>,
     /// The phases with separate rows.
     pub breakout: Breakout,
@@ -27,23 +27,23 @@ pub struct OutputOptions {
     pub format: Format,
     /// The result files.
     pub outputs: Vec<Output>,
-    /// The sampled sockets; `None`: no sockets.
+    /// Which sockets to sample; `None`: none are sampled.
     pub sockets: Option<SocketSampling>,
     /// The request log; `None`: no log.
     pub request_log: Option<RequestLogOptions>,
-    /// The samples of responses; `None`: no samples.
+    /// How samples of responses are written to a folder; `None`: no samples.
     pub samples: Option<SampleOptions>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
-    /// The experiment that may follow; `None`: none.
+    /// The probe that may follow the run; `None`: none follows.
     pub probing: Option<Probing>,
     /// True to fail the run if onrush itself was its limit.
     pub is_strict: bool,
-    /// True to print failures additionally as GitHub annotations.
+    /// True to print failures as GitHub annotations, too.
     pub annotates: bool,
-    /// The command line, as shown in files.
+    /// The command line, as stored in files.
     pub command: String,
-    /// True if files may contain secrets.
+    /// True if files may contain secrets; otherwise they are redacted.
     pub keeps_secrets: bool,
     /// The labels of the run.
     pub labels: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub struct OutputOptions {
     pub verbose: bool,
     /// True if notes follow the report on standard error.
     pub notes: bool,
-    /// True if standard error has errors only.
+    /// True if only errors are printed on standard error.
     pub is_quiet: bool,
 }
 
@@ -81,7 +81,7 @@ impl OutputOptions {
 pub struct RequestLogOptions {
     /// The log file.
     pub path: PathBuf,
-    /// One in `one_of` requests is logged, at least 1.
+    /// One in `one_of` requests is logged; at least 1, which logs every request.
     pub one_of: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct SampleOptions {
 pub struct Output {
     /// The path as typed.
     pub path: PathBuf,
-    /// Content and format.
+    /// The content and format of the file.
     pub kind: OutputKind,
 }
 
@@ -146,7 +146,8 @@ impl OutputKind {
         }
     }
 
-    /// The kind that belongs to a path's extension. A document may be compressed.
+    /// The kind that belongs to a path's extension; `None`: unknown extension. Only a JSON document may be compressed
+    /// (`.json.gz`).
     pub fn for_path(path: &Path) -> Option<Self> {
         if is_compressed(path) {
             return Self::for_path(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
@@ -156,7 +157,7 @@ impl OutputKind {
     }
 }
 
-/// True if a path's extension means compression.
+/// True if a path's extension means gzip compression.
 pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
@@ -164,7 +165,7 @@ pub fn is_compressed(path: &Path) -> bool {
 /// Formats of standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// The imitated tool's text.
+    /// Text in the layout of onrush or of the imitated tool.
     #[default]
     Text,
     /// The document that a `.json` file holds.
@@ -179,7 +180,7 @@ pub enum Breakout {
     None,
     /// Connect, first byte and last byte, as in wrk-cmm.
     WrkCmm,
-    /// Additionally the TLS handshake.
+    /// The same phases and the TLS handshake.
     All,
 }
 
@@ -193,7 +194,7 @@ impl Breakout {
         }
     }
 
-    /// The choice with this name; no phases for any other name.
+    /// The choice with this name in files; [`Self::None`] for an unknown name.
     pub fn named(name: &str) -> Self {
         [Self::WrkCmm, Self::All].into_iter().find(|breakout| breakout.name() == name).unwrap_or_default()
     }

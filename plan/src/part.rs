@@ -12,7 +12,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The whole.
+    /// The whole, undivided.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
     /// Part `index` of `of`.
@@ -20,12 +20,12 @@ impl Partition {
         Self { index: index.into(), of: of.into() }
     }
 
-    /// A part of this part.
+    /// Part `inner` of this part, as a part of the whole.
     pub fn part_of_part(self, inner: Self) -> Self {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// A contradiction in a part read from a plan.
+    /// The contradiction in a part read from a plan, if there is one.
     pub fn contradiction(self) -> Option<&'static str> {
         (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }

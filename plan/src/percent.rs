@@ -19,7 +19,7 @@ pub struct Percent(u64);
 const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
 
 impl Percent {
-    /// The percentage that represents all of them in descriptions: 99 %.
+    /// The percentage that stands for any percentile in descriptions: 99 %.
     pub(crate) const EXAMPLE: Self = Self(99 * SCALE);
 
     /// The requested percentiles, or the usual ones.
@@ -28,7 +28,7 @@ impl Percent {
         asked.map_or_else(usual, <[Self]>::to_vec)
     }
 
-    /// In per cent.
+    /// The value in per cent, above 0 and up to 100.
     pub fn value(self) -> f64 {
         self.0 as f64 / SCALE as f64
     }

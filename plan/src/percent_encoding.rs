@@ -1,6 +1,7 @@
 //! Decoding of percent-encoded texts (RFC 3986, 2.1).
 
-/// A text in which every `%` with two hexadecimal digits is replaced by the encoded byte, and everything else stays.
+/// The text with every `%` and two hexadecimal digits replaced by the encoded byte. Everything else is left unchanged,
+/// incomplete escapes included.
 pub fn percent_decoded(mut text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     while let Some((&first, after)) = text.split_first() {
@@ -11,7 +12,7 @@ pub fn percent_decoded(mut text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The byte encoded by two hexadecimal digits.
+/// The byte encoded by two hexadecimal digits; `None` if they are not such digits.
 pub(crate) fn hex_byte(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(16 * high? + low?).ok()

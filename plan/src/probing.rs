@@ -14,7 +14,7 @@ pub struct Probing {
 }
 
 impl Probing {
-    /// The reason why no probe can follow the run of a plan.
+    /// The reason why no probe can follow the run of a plan; `None` if one can.
     pub fn reason_against(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
@@ -31,7 +31,8 @@ impl Probing {
         self.up || in_flight == 1
     }
 
-    /// The different number of requests in flight: half as many, or half as many more.
+    /// The number of requests in flight that the probe tries after a run with `in_flight`: half as many, or half as
+    /// many more.
     pub fn other_in_flight(&self, in_flight: u32) -> u32 {
         if self.needs_more_connections(in_flight) {
             in_flight.saturating_add(in_flight.div_ceil(2))
@@ -40,7 +41,7 @@ impl Probing {
         }
     }
 
-    /// True if the workers of a plan stay after its run, because the probe goes on with their connections.
+    /// True if the workers of a plan must stay after its run because a probe will go on with their connections.
     pub fn keeps_workers(plan: &Plan) -> bool {
         let probing = plan.output.probing.filter(|_| Self::reason_against(plan).is_none());
         probing.is_some_and(|probing| !probing.needs_more_connections(plan.in_flight_max()))

@@ -15,7 +15,7 @@ pub struct Proxy {
     pub host: String,
     /// The proxy's port.
     pub port: u16,
-    /// The value of `Proxy-Authorization`, made from the user in the URL.
+    /// The value of `Proxy-Authorization`, made from the user in the proxy's URL; `None` if it has no user.
     pub login: Option<String>,
 }
 
@@ -23,8 +23,8 @@ pub struct Proxy {
 const LOGIN: &str = "Proxy-Authorization";
 
 impl Proxy {
-    /// Prepares a request for the proxy by adding the whole URL and the login. A request through a tunnel is left
-    /// unchanged.
+    /// Prepares a request for the proxy by adding the scheme, the authority and, unless the request has one, the login.
+    /// A request through a tunnel is left unchanged.
     pub fn address_to_proxy(&self, target: &Target, request: &mut Request) {
         let Some(origin) = origin(target) else { return };
         request.target = origin + &request.target;
@@ -33,7 +33,7 @@ impl Proxy {
         }
     }
 
-    /// The tunnel request needed for a target with TLS.
+    /// The `CONNECT` request that opens a tunnel to a target with TLS; `None`: the target needs no tunnel.
     pub fn tunnel_request(&self, target: &Target) -> Option<RequestParts> {
         let is_needed = target.scheme == Scheme::Https;
         let mut authority = target.authority();

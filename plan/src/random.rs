@@ -7,12 +7,12 @@ use std::f64::consts::TAU;
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed.
+    /// The sequence that follows from a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number, from all 64-bit numbers.
+    /// The next number, any of the 64-bit ones.
     #[expect(clippy::should_implement_trait, reason = "an endless sequence of numbers, which nobody iterates over")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

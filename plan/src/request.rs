@@ -17,7 +17,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request with a body, for a protocol.
+    /// The request with a body, in the form that the protocols encode.
     pub fn with_body(&self, body: Arc<[u8]>) -> RequestParts {
         let Self { method, target, headers } = self.clone();
         RequestParts { method, target, headers, body }

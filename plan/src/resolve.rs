@@ -12,7 +12,7 @@ use super::{ConnectOptions, Target};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses(pub Vec<SocketAddr>);
 
-/// The target's name or service cannot be resolved. `Display` uses wrk's words.
+/// The target's name or service cannot be resolved. `Display` gives wrk's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
@@ -25,18 +25,18 @@ pub struct Unresolvable {
 }
 
 impl Unresolvable {
-    /// The message in onrush's own words.
+    /// onrush's own message, which does not mention the service.
     pub fn native_message(&self) -> String {
         format!("cannot resolve {}: {}", self.host, self.reason)
     }
 }
 
-/// The reason for a name without any address.
+/// The reason given for a name that has no address at all.
 pub const NO_ADDRESS: &str = "the name has no address";
 
-/// Resolves the target's name, which may take as long as the resolver's timeouts allow. Fails if the name is unknown,
-/// if it has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
-/// socket gets one placeholder address.
+/// Resolves the target's name, which may take as long as the resolver's timeouts allow. With a proxy, another host or
+/// given addresses, resolves those instead. Fails if the name is unknown, if it has no address of the chosen family, or
+/// if there is neither a port nor a scheme with a default port. For a Unix socket, returns one placeholder address.
 pub fn resolve(target: &Target, connect: &ConnectOptions) -> Result<Addresses, Unresolvable> {
     if connect.unix.is_some() {
         return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));

@@ -7,7 +7,7 @@ use super::filter::SocketFilter;
 /// Sockets sampled during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketSampling {
-    /// The sockets of this network namespace to sample; `None`: the connections of the run.
+    /// Selects sockets from this network namespace; `None`: the connections of the run.
     pub filter: Option<SocketFilter>,
     /// The file for the samples.
     pub output: PathBuf,

@@ -10,15 +10,16 @@ use super::{Condition, Load, Plan, Stop};
 pub struct Search {
     /// The plan shared by all runs.
     pub plan: Plan,
-    /// The condition that must hold.
+    /// The condition that must hold for a load to count as reached.
     pub objective: Condition,
-    /// The variable.
+    /// The quantity that the search varies.
     pub over: SearchVariable,
     /// Time limit of the whole search.
     pub budget: Duration,
-    /// The first load, in the unit of [`SearchVariable`]; `None`: the load of a short closed loop.
+    /// The first load to try, in the unit given at [`SearchVariable`]; `None`: the load that a short closed loop
+    /// reaches.
     pub first: Option<u64>,
-    /// The highest load to try, in that unit.
+    /// The highest load to try, in the same unit.
     pub most: u64,
 }
 
@@ -39,8 +40,9 @@ const GATHERED_ABOVE: f64 = 10_000.0;
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load, measured for `length`. Then the schedule goes on, uncounted, until the outcome of all due
-    /// requests is known. If the objective has no percentile, it goes on for up to `drain` until nothing is in flight.
+    /// The run under a load, measured for `length`. After that, the schedule of a search for a rate goes on, uncounted,
+    /// until the outcome of all due requests is known. If there is no reason to go on, the run sends only the requests
+    /// due within `length`, and waits up to `drain` for their responses.
     pub fn run_under_load(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
@@ -65,7 +67,7 @@ impl Search {
         plan
     }
 
-    /// A closed loop of this length, with the initial threads and connections of the search.
+    /// A closed loop of this length without a warm-up, with the initial threads and connections of the search.
     pub fn initial_closed_loop(&self, length: Duration) -> Plan {
         let Load { threads, connections, .. } = self.plan.load;
         let load = match (self.over, self.first) {
@@ -97,7 +99,7 @@ impl SearchVariable {
         }
     }
 
-    /// The lowest load.
+    /// The lowest load that can be tried.
     pub fn lowest_load(self) -> u64 {
         match self {
             Self::Rate => PER_SECOND,

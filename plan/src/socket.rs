@@ -13,7 +13,7 @@ pub struct SocketOptions {
     pub sndbuf: Option<u32>,
     /// The congestion control, under the kernel's name.
     pub congestion: Option<String>,
-    /// True if the buffer sizes are read even if none was set, because host settings vary.
+    /// True to read the buffer sizes even if none was set, because an experiment varies host settings.
     pub reads_sizes: bool,
 }
 
@@ -26,7 +26,7 @@ impl SocketOptions {
         (1..=Self::NAME_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
-    /// A contradiction in the options.
+    /// The contradiction in the options, if there is one.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_size = |bytes: u32| (1..=BUFFER_MAX).contains(&u64::from(bytes));
         if ![self.rcvbuf, self.sndbuf].into_iter().flatten().all(is_size) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The end of a run: the limit reached first. At least one of the two is set.
+/// The limits of a run, which ends at the one reached first. At least one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     /// Longest length of the run.
     pub duration: Option<Duration>,
-    /// The exact number of requests to start.
+    /// The exact number of requests to send, unless `duration` ends the run earlier.
     pub requests: Option<u64>,
 }

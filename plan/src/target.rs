@@ -40,13 +40,13 @@ pub enum Scheme {
     Other(String),
 }
 
-/// A text that is not a usable URL. The message gives the reason and the position.
+/// A text that is not a usable URL. The message gives the reason and, for most faults, the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{typed:?} is not a URL: {reason}")]
 pub struct InvalidUrl {
     /// The text as typed.
     pub typed: String,
-    /// The fault, and the remedy.
+    /// The fault and the remedy, in words.
     pub reason: String,
 }
 
@@ -132,7 +132,7 @@ fn check_characters(text: &str) -> Result<(), String> {
     Err(format!("{what} at character {}; write {encoded}{host}", index + 1))
 }
 
-/// The bytes of a character as `%XX`.
+/// The bytes of a character in UTF-8, each as `%XX`.
 pub fn percent_encoded(character: char) -> String {
     character.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::limits::VALUES_MAX_MIB;
 use super::{FileContents, UnreadableFile};
 
-/// Values of placeholders.
+/// Sources of the values for placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Templates {
     /// The value files named by placeholders, each once.
@@ -24,11 +24,11 @@ impl Templates {
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
     }
 
-    /// Reads the files.
+    /// Reads the value files.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read.
+    /// If a file cannot be read or is too long.
     pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.files.iter_mut().try_for_each(|file| file.read("the values", VALUES_MAX_MIB))
     }

@@ -10,11 +10,11 @@ use super::{FileContents, UnreadableFile};
 pub struct TlsOptions {
     /// The name sent to the server (SNI), for which the server's certificate must be valid.
     pub name: String,
-    /// True to verify the server's certificate.
+    /// True to verify the server's certificate; false accepts any.
     pub check: bool,
-    /// A PEM file with the certificates to trust instead of the system's.
+    /// A PEM file with the certificates to trust instead of the system's; `None`: the system's.
     pub roots: Option<FileContents>,
-    /// The client's own certificate.
+    /// The client's own certificate; `None`: none is sent.
     pub identity: Option<ClientCertificate>,
     /// The oldest offered version.
     pub oldest: TlsVersion,
@@ -26,7 +26,7 @@ pub struct TlsOptions {
     pub groups: Vec<u16>,
     /// The offered HTTP versions (ALPN), the preferred first; empty: none is offered.
     pub alpn: Vec<super::http::HttpVersion>,
-    /// True if a replacement connection resumes the session of its predecessor.
+    /// True if a replacement connection tries to resume the TLS session of its predecessor.
     pub resume: bool,
 }
 
@@ -146,12 +146,12 @@ impl TlsVersion {
         }
     }
 
-    /// The usual name of the version with this protocol number.
+    /// The usual name of the version with this protocol number; any number other than that of TLS 1.3 gives TLS 1.2.
     pub fn name_of(number: u16) -> &'static str {
         if number == Self::V13.number() { Self::V13.name() } else { Self::V12.name() }
     }
 
-    /// The version that a suite belongs to: there is exactly one.
+    /// The version that a suite belongs to. No suite belongs to both.
     pub fn of_suite(suite: u16) -> Self {
         if suite >> 8 == 0x13 { Self::V13 } else { Self::V12 }
     }

@@ -12,17 +12,18 @@ use onrush_text::reason;
 use rustix::fs::{OFlags, StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
 
-/// Interval at which a worker looks for the file.
+/// Interval at which a worker checks whether the file exists.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Time limit for the writer of a pipe.
+/// Time limit for the process that writes into a pipe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The secret of a run: 256 bits, written as 64 hexadecimal digits.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
-/// The author of a proof: one side's proof is useless to the other.
+/// The author of a proof. Because the author is part of the proof, one side cannot return the other side's proof as its
+/// own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The coordinator's.
@@ -70,12 +71,12 @@ impl Token {
         })
     }
 
-    /// Reads the secret from a file that the coordinator may still have to create. `None`: a signal came first,
-    /// according to `is_asked`.
+    /// Reads the secret from a file that the coordinator may still have to create, and blocks for up to `patience`
+    /// until it exists and is not empty. `None`: `is_asked` reported a signal first.
     ///
     /// # Errors
     ///
-    /// As for [`Self::read`], after `patience` if there is no file.
+    /// As for [`Self::read`]. A missing or empty file is an error only after `patience`.
     pub fn wait_for_file(
         path: &Path,
         patience: Duration,
@@ -140,14 +141,14 @@ impl Token {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
     }
 
-    /// The proof that one side of a connection knows the secret. Only the two ends of the TLS session know `exporter`,
-    /// so that a proof is useless on another connection.
+    /// The proof that one side of a connection knows the secret. `exporter` is known only to the two ends of the TLS
+    /// session, which makes the proof useless on another connection.
     pub fn proof(&self, role: Role, exporter: &[u8]) -> [u8; 32] {
         let tag = hmac::sign(&self.0, &message(role, exporter));
         tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
     }
 
-    /// True if the proof is right. Takes the same time whatever is wrong.
+    /// True if the proof is right. Takes constant time, whatever is wrong.
     pub fn verify_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.0, &message(role, exporter), proof).is_ok()
     }
@@ -161,7 +162,7 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
     [name.as_bytes(), exporter].concat()
 }
 
-/// The beginning of a file, or of a pipe if it comes soon: two digits per byte, and any kind of line end.
+/// The beginning of a file, long enough for two digits per byte and any line ending; of a pipe, if it is written soon.
 fn read_beginning(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let begun = Instant::now();

@@ -8,23 +8,23 @@ use thiserror::Error;
 use super::load::share;
 use super::{ConnectionLevels, FileContents, Load, Plan, RequestList, Schedule, Stop, TlsOptions};
 
-/// The version that is written. A reader rejects any other, because it would ignore unknown fields.
+/// The version of the format. Any other is rejected, because unknown fields would be ignored.
 const VERSION: u32 = 1;
 
-/// A plan as text.
+/// A plan as JSON, with the version of the format.
 #[derive(Serialize, Deserialize)]
 struct Envelope<P> {
     onrush_plan: u32,
     plan: P,
 }
 
-/// A text that is not a plan that can be executed here. The message gives the reason.
+/// Reasons why a text is no plan that can be executed here.
 #[derive(Debug, Error)]
 pub enum UnfitPlan {
     /// The text is not a plan.
     #[error("this is not a plan: {0}")]
     Text(#[from] serde_json::Error),
-    /// The plan has another version.
+    /// The plan is in another version of the format.
     #[error("this is a plan of version {0}, and this onrush supports version {VERSION}")]
     Version(u32),
     /// The plan's values contradict each other.
@@ -98,7 +98,7 @@ impl Plan {
         self.body.iter().chain(script).chain(list).chain(values).chain(self.tls.iter().flat_map(TlsOptions::files))
     }
 
-    /// Attaches the contents to every file with their digest. Returns true if there is one.
+    /// Attaches the contents to every file with the same digest. Returns true if there was such a file.
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
         let list = self.list.iter_mut().flat_map(RequestList::files_mut);

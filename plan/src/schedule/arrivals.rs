@@ -11,6 +11,7 @@ pub enum Arrivals {
     Uniform,
     /// Independent of one another, like the requests of many users: a Poisson process.
     Poisson,
-    /// This number at once. The next burst is due when as many would have been due at even spacing.
+    /// This number at once. The next burst is due when that many would have been due at even
+    /// spacing.
     Burst(NonZeroU64),
 }

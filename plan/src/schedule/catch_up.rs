@@ -13,7 +13,7 @@ pub struct CatchUp {
 }
 
 impl CatchUp {
-    /// The factor of wrk2.
+    /// wrk2's factor: twice the rate of the schedule.
     pub const DOUBLE: Self = Self { thousandths: 2 * Self::ONE };
 
     /// The factor 1, in thousandths.
@@ -24,13 +24,13 @@ impl CatchUp {
         (thousandths >= Self::ONE).then_some(Self { thousandths })
     }
 
-    /// Length of a planned time while catching up, both in nanoseconds.
+    /// The time that a planned time takes while catching up, both in nanoseconds.
     pub fn catch_up_time_ns(self, planned_ns: u64) -> u64 {
         (u128::from(planned_ns) * u128::from(Self::ONE) / u128::from(self.thousandths)) as u64
     }
 }
 
-/// As typed after `--catch-up`.
+/// Writes the factor as typed after `--catch-up`.
 impl fmt::Display for CatchUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.thousandths as f64 / Self::ONE as f64)

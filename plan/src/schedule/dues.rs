@@ -7,10 +7,10 @@ use super::stage::Stage;
 use crate::Random;
 use crate::part::Partition;
 
-/// Largest number of unsent requests that are drawn just to count them.
+/// Largest number of unsent requests whose due times are drawn only to be counted.
 const DRAWN_MAX: u64 = 1_000_000;
 
-/// The executed part of a schedule.
+/// The stretch of time in which a schedule is executed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScheduleSpan {
     /// Length of the preceding warm-up, in nanoseconds. Its requests do not count.
@@ -31,15 +31,15 @@ pub struct Dues {
     is_warm_up: bool,
     /// Index of the next request's stage.
     stage: usize,
-    /// Start of that stage, in nanoseconds.
+    /// Start of that stage, in nanoseconds since the start of the run.
     stage_ns: u64,
-    /// Number of grains before that stage.
+    /// Number of grains that pass before that stage.
     stage_grains: u128,
     part: Partition,
     stream: DueStream,
-    /// End of the run, in nanoseconds.
+    /// End of the run, in nanoseconds since its start; later due times belong to the run-on.
     end_ns: u64,
-    /// End of the due times, in nanoseconds.
+    /// End of the due times, run-on included, in nanoseconds since the start of the run.
     run_on_until_ns: u64,
     next_ns: u64,
 }
@@ -88,12 +88,12 @@ impl Dues {
         dues
     }
 
-    /// Due time of the next request; [`u64::MAX`]: never.
+    /// Due time of the next request, in nanoseconds since the start of the run; [`u64::MAX`]: none is due any more.
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// End of the run, in nanoseconds; [`u64::MAX`]: not known yet.
+    /// End of the run, in nanoseconds since its start; [`u64::MAX`]: not known yet.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
@@ -105,11 +105,11 @@ impl Dues {
         !matches!(self.stream, DueStream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
-    /// Skips this many requests: a batch has the due time of its first request. A batch that extends beyond the end of
-    /// the warm-up skips nothing after it.
+    /// Skips this many requests, those of a batch, because a batch has the due time of its first request. A batch that
+    /// extends beyond the end of the warm-up skips nothing after it.
     pub fn skip_batch(&mut self, requests: u64) {
         if self.is_warm_up && matches!(self.stream, DueStream::Drawn { .. }) {
-            // Numbers drawn beyond the end would be missing after it.
+            // Random numbers drawn beyond the end of the warm-up would be missing after it.
             for _ in 0..requests {
                 self.stream.skip_requests(1, self.part);
                 self.find_next_due();
@@ -155,8 +155,9 @@ impl Dues {
         before + 1
     }
 
-    /// Number of the next requests due before this time, in nanoseconds. If due times are drawn, the mean number beyond
-    /// a million: off by at most a thousandth, and computed at once.
+    /// Number of the next requests due before this time, in nanoseconds. If due times are drawn, requests beyond the
+    /// first million are not counted but estimated by their mean number: off by at most a thousandth, and computed at
+    /// once.
     pub fn count_about_before(&self, until_ns: u64) -> u64 {
         let most = if matches!(self.stream, DueStream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
         let drawn = self.count_before(until_ns, most);
@@ -206,7 +207,7 @@ impl Dues {
 }
 
 impl DueStream {
-    /// Goes to the first request of all.
+    /// Goes to the first request of this part.
     fn begin(&mut self, part: Partition) {
         match self {
             Self::Counted { number, .. } => *number = part.index,

@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use super::part::Partition;
 
-/// Delay after its due time beyond which a sent request is late.
+/// A request sent more than this after its due time is late.
 pub const LATE: Duration = Duration::from_millis(1);
 
-/// The due times of requests, and the treatment of late ones.
+/// The due times of requests, and what happens to late ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The distribution of due times at a given rate.
@@ -37,7 +37,7 @@ pub struct Schedule {
     pub part: Partition,
     /// The pace at which late requests are sent; `None`: as fast as possible.
     pub catch_up: Option<CatchUp>,
-    /// Delay after its due time beyond which a request is dropped instead of started; `None`: no request is dropped.
+    /// Lateness beyond which a request is dropped instead of sent; `None`: no request is dropped.
     pub max_late: Option<Duration>,
     /// Length of the slices in which sends are gathered: requests due within a slice are sent at its end; `None`: each
     /// is sent at its due time.
@@ -45,7 +45,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The due times of one worker, which takes one part of this share.
+    /// The due times of one worker, which takes one part of this share. The seed matters only if due times are drawn.
     pub fn dues(&self, worker: Partition, span: ScheduleSpan, seed: u64) -> Dues {
         Dues::new(self.arrivals, &self.stages, self.part.part_of_part(worker), span, seed)
     }
@@ -56,7 +56,7 @@ impl Schedule {
         (self.requests_until(until) - self.requests_until(from)) / (until - from).as_secs_f64()
     }
 
-    /// Number of requests due here up to this time after the warm-up.
+    /// Mean number of requests due here up to this time after the warm-up.
     fn requests_until(&self, mut until: Duration) -> f64 {
         let mut requests = 0.0;
         for stage in &self.stages {
@@ -71,8 +71,8 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
-    /// The times after the warm-up without due requests: start and end, in nanoseconds, in order. They are stages at a
-    /// rate of zero, and the time after the last stage.
+    /// The periods in which no request is due: start and end of each, in nanoseconds after the warm-up, in order. They
+    /// are the stages at a rate of zero, and the time after the last stage.
     pub fn idle_times(&self) -> Vec<(u64, u64)> {
         let (mut from_ns, mut idle) = (0, Vec::new());
         for stage in &self.stages {
@@ -100,7 +100,7 @@ impl Schedule {
         LATE + self.send_slice.unwrap_or_default()
     }
 
-    /// True if due times would have to be drawn at a higher rate than is possible.
+    /// True if due times would have to be drawn at a higher rate than one thread can ([`POISSON_RATE_MAX`]).
     pub fn is_too_fast_to_draw(&self) -> bool {
         let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
         self.arrivals == Arrivals::Poisson && self.stages.iter().any(is_too_fast)
@@ -111,7 +111,7 @@ impl Schedule {
         Self { part: self.part.part_of_part(Partition::new(index, parts)), ..self.clone() }
     }
 
-    /// A contradiction in a schedule read from a plan.
+    /// The contradiction in a schedule read from a plan, if there is one.
     pub fn contradiction(&self) -> Option<&'static str> {
         let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
         if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {

@@ -24,18 +24,18 @@ impl Rate {
         (per_minute <= 60 * RATE_MAX).then_some(Self { per_minute })
     }
 
-    /// In requests per minute, exactly.
+    /// The rate in requests per minute, exactly.
     pub fn per_minute(self) -> u64 {
         self.per_minute
     }
 
-    /// In requests per second.
+    /// The rate in requests per second, rounded to floating point.
     pub fn per_second(self) -> f64 {
         self.per_minute as f64 / 60.0
     }
 }
 
-/// As typed.
+/// Writes the rate as it may be typed.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.per_minute.is_multiple_of(60) {

@@ -60,8 +60,8 @@ impl Stage {
         at_ns
     }
 
-    /// The solution of the quadratic equation in floating point. A falling ramp is solved from its end, because near a
-    /// rate of zero the difference of two large numbers would lose all precision.
+    /// Solves the quadratic equation for the time in floating point. A falling ramp is solved from its end, because
+    /// near a rate of zero the difference of two large numbers would lose all precision.
     fn estimate_time_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute() as f64, self.to.per_minute() as f64);
         let length = self.length_ns() as f64;

@@ -1,4 +1,4 @@
-//! The secrets that a run was given, which are hidden wherever they appear again.
+//! The secrets that a run was given, hidden wherever they appear again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,7 +21,7 @@ const PIECE_MIN: usize = 6;
 /// The minimum length of a number that is unlikely to appear by chance, such as a session's, in bytes.
 const NUMBER_MIN: usize = 10;
 
-/// The most secrets that are searched for, including pieces. A body may have any number.
+/// Largest number of secrets searched for, including pieces. A body may contain any number.
 const MOST: usize = 500;
 
 /// The secrets of a run in every spelling.
@@ -29,7 +29,7 @@ const MOST: usize = 500;
 pub struct KnownSecrets {
     /// Folded.
     spellings: BTreeSet<Vec<u8>>,
-    /// True if secrets may be shown, those too that no run was given.
+    /// True if secrets may be shown, even those that no run was given.
     are_shown: bool,
 }
 
@@ -39,7 +39,8 @@ impl KnownSecrets {
         Self::of_all([plan], [])
     }
 
-    /// The secrets of several plans, and those in commands that have a name. They may be shown if a plan says so.
+    /// The secrets in several plans, and the values of secret names in commands. They may be shown if any of the plans
+    /// says so.
     pub fn of_all<'a>(
         plans: impl IntoIterator<Item = &'a Plan, IntoIter: Clone>,
         commands: impl IntoIterator<Item = &'a str>,
@@ -68,19 +69,20 @@ impl KnownSecrets {
                 |(text, file): (&'a [u8], &'a FileContents)| in_file(file).iter().map(move |place| (text, place));
             files.into_iter().flat_map(places)
         };
-        // In a script, what is not in quotes is the name of a variable.
+        // In a script, a word that is not in quotes is the name of a variable.
         let of_scripts = all(scripts).filter(|(script, place)| is_quoted(script, place));
-        // The last, because a body may have any number of them.
+        // Those in files come last, because a body may contain any number of them.
         let of_files = of_scripts.chain(all(bodies)).map(|(text, place)| text[place.clone()].to_vec());
         let constants: Vec<Vec<u8>> = secrets.into_iter().chain(of_files).collect();
         let filled_in: Vec<Vec<u8>> = constants.iter().flat_map(|secret| filled_in(secret, &files)).collect();
         Self::of_secrets(constants.into_iter().chain(filled_in))
     }
 
-    /// The secrets in words of a command line, which may be mistyped, and those that are secrets as a whole.
+    /// The secrets in the words of a command line, which may be mistyped, and the words that are secrets as a whole
+    /// (`whole`).
     pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>, whole: impl IntoIterator<Item = String>) -> Self {
         let of_word = |word: &'a str| {
-            // A URL needs no scheme.
+            // A URL may be typed without a scheme.
             let user = word.contains('@').then(|| format!("://{word}"));
             [Some(word.to_owned()), user].into_iter().flatten().flat_map(|text| values(text.as_bytes(), false))
         };
@@ -105,17 +107,18 @@ impl KnownSecrets {
         if self.are_shown { bytes.to_vec() } else { self.hide(&without(bytes, &places(bytes, true))) }
     }
 
-    /// The sentence, likewise.
+    /// A sentence, redacted in the same way.
     pub fn redact_in(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.redact(text.as_bytes())).into_owned()
     }
 
-    /// Text that was typed, as `shown` makes it: [`super::url`], [`super::text`], [`super::body`]; without these secrets.
+    /// Typed text as rendered by `shown` ([`super::url`], [`super::text`] or [`super::body`]), without these secrets.
     pub fn redact_typed(&self, text: &str, shown: impl FnOnce(&str) -> String) -> String {
         if self.are_shown { text.to_owned() } else { self.hide_in(&shown(text)) }
     }
 
-    /// The bytes without these secrets. If they end in the middle of one, its beginning is hidden as well.
+    /// The bytes without these secrets. If the bytes end in the middle of a secret, the part of it that they contain is
+    /// hidden, too.
     pub fn hide(&self, bytes: &[u8]) -> Vec<u8> {
         without(bytes, &search(bytes, |bytes| self.places(bytes)))
     }
@@ -137,7 +140,7 @@ impl KnownSecrets {
     }
 }
 
-/// The secrets that were typed: in URLs, headers, logins, labels and the arguments of a script.
+/// The secrets in typed values: URLs, headers, logins, labels and the arguments of a script.
 fn typed(plan: &Plan) -> Vec<Vec<u8>> {
     let proxy = plan.connect.proxy.as_ref();
     let args: Vec<&str> = plan.script.iter().flat_map(|script| &script.args).map(String::as_str).collect();
@@ -163,7 +166,7 @@ fn values(text: &[u8], blanks_end: bool) -> Vec<Vec<u8>> {
     places(text, blanks_end).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
-/// Values of the placeholders in a secret, as many as are searched for.
+/// The values that fill the placeholders in a secret, at most as many as are searched for.
 fn filled_in(secret: &[u8], files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(secret);
     let placeholders = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
@@ -181,7 +184,7 @@ fn filled_in(secret: &[u8], files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
     placeholders.filter_map(|(words, _)| values(words)).flatten().collect()
 }
 
-/// The values of a column, as many as are searched for.
+/// The values in a column, at most as many as are searched for.
 fn values_of_column(text: &[u8], name: &str) -> Vec<Vec<u8>> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
     let names = reader.byte_headers().cloned().unwrap_or_default();
@@ -196,7 +199,7 @@ fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
 }
 
 /// A secret and its pieces, as written and with percent-encoding undone: the cookies of a header, the token after
-/// `Bearer`, the password after a user. Short ones and numbers may appear by chance, and are left out.
+/// `Bearer`, the password after a user. Short pieces and numbers are left out, because they may appear by chance.
 fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
     let is_border = |byte: &u8| byte.is_ascii_whitespace() || b";,=:\"'{}[]&<>()/?#".contains(byte);
     let is_piece = |piece: &&[u8]| piece.len() >= PIECE_MIN && !is_scheme(piece);
@@ -218,7 +221,7 @@ fn is_short_number(piece: &[u8]) -> bool {
     piece.len() < NUMBER_MIN && piece.iter().all(|byte| byte.is_ascii_digit() || b".:".contains(byte))
 }
 
-/// The spellings of a secret in which a server may send it back: as it is, in hexadecimal and in base64, folded.
+/// The spellings in which a server may send a secret back: unchanged, in hexadecimal and in base64; all folded.
 fn spellings(secret: &[u8]) -> Vec<Vec<u8>> {
     let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut spellings = vec![folded(secret), hex.into_bytes()];

@@ -1,8 +1,8 @@
 //! Redaction of secrets, which must not leave the machine with a result.
 //!
-//! A secret is the user of a URL or the value of a secret name (`names`), found by its place in a text (`places`).
-//! [`KnownSecrets`] has those that a run was given, and hides them wherever else they appear. Bodies other than forms are
-//! not read but left out, and so are the commands of experiments.
+//! A secret is the user in a URL or the value of a secret name (`names`), found by its place in a text (`places`).
+//! [`KnownSecrets`] holds the secrets that a run was given, and hides them wherever else they appear. Bodies other than
+//! forms are not searched but left out, and so are the commands of experiments.
 
 mod known;
 mod names;
@@ -15,10 +15,10 @@ use places::places;
 
 use super::file_contents::{FileContents, UnreadableFile};
 
-/// Replacement of a secret.
+/// The text that replaces a secret.
 pub const REDACTED: &str = "REDACTED";
 
-/// The advice for a URL of which [`is_misspelt_user`] is true.
+/// Advice for a URL if [`is_misspelt_user`] is true.
 pub const MISSPELT_USER: &str = "in a user name or password, write / ? # as %2F %3F %23";
 
 /// True if the value of a header, field, parameter or argument of this name is a secret.
@@ -26,7 +26,7 @@ pub fn is_secret(name: &str) -> bool {
     names::is_secret(name.as_bytes())
 }
 
-/// Text that was typed, with every secret value up to the end of the field or line redacted, and the user of every URL.
+/// Typed text with every secret value redacted up to the end of its field or line, and the user in every URL.
 pub fn text(text: &str) -> String {
     String::from_utf8_lossy(&bytes(text.as_bytes())).into_owned()
 }
@@ -44,12 +44,12 @@ pub fn url(url: &str) -> String {
     if rest.len() < url.len() { format!("{scheme}{shown}") } else { shown["://".len()..].to_owned() }
 }
 
-/// The value of a header or label, redacted.
+/// The value of a header or label: redacted as a whole if its name is secret, otherwise like [`text`].
 pub fn value(name: &str, value: &str) -> String {
     if is_secret(name) { REDACTED.to_owned() } else { text(value) }
 }
 
-/// A body: a form with its secret fields redacted; anything else is redacted as a whole.
+/// A body, redacted: in a form, the secret fields; anything else as a whole.
 pub fn body(body: &str) -> String {
     if is_form(body) { text(body) } else { REDACTED.to_owned() }
 }
@@ -60,14 +60,15 @@ pub fn is_form(body: &str) -> bool {
     body.split('&').all(is_field)
 }
 
-/// The words of a command line, redacted like [`text`], including those of [`are_hidden`].
+/// The words of a command line, redacted like [`text`]; words that [`are_hidden`] are redacted as a whole.
 pub fn words<'a>(words: impl IntoIterator<Item = &'a str, IntoIter: Clone>) -> Vec<String> {
     let words = words.into_iter();
     let shown = |(word, is_hidden)| if is_hidden { REDACTED.to_owned() } else { text(word) };
     words.clone().zip(are_hidden(words)).map(shown).collect()
 }
 
-/// For each word of a command line, true if all of it is a secret: after `Bearer` or an option with a secret name.
+/// For each word of a command line, true if the whole word is a secret because it follows `Bearer` or an option with a
+/// secret name.
 pub fn are_hidden<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = bool> {
     let hides_next = |word: &str| is_secret_option(word) || word.eq_ignore_ascii_case("bearer");
     words.scan(false, move |is_hidden, word| Some(std::mem::replace(is_hidden, hides_next(word))))
@@ -83,13 +84,13 @@ pub fn is_scheme(value: &str) -> bool {
     names::is_scheme(value.trim().as_bytes())
 }
 
-/// A message with only the users of its URLs redacted: its words may look like the names of secrets.
+/// A message with only the users in its URLs redacted, because ordinary words in it may look like the names of secrets.
 pub fn users(text: &str) -> String {
     String::from_utf8_lossy(&without(text.as_bytes(), &places::users(text.as_bytes()))).into_owned()
 }
 
-/// A text that may not be a valid URL, with everything redacted that may be meant as a user. To a parser, a slash in a
-/// password ends the host.
+/// A text that may not be a valid URL, with everything redacted that may be meant as a user. A parser would take the
+/// slash in a password for the end of the host.
 pub fn misspelt_url(typed: &str) -> String {
     let Some((user, host)) = typed.rsplit_once('@') else { return url(typed) };
     let scheme = ["http://", "https://"].into_iter().find(|scheme| user.starts_with(scheme)).unwrap_or_default();
@@ -115,18 +116,18 @@ pub fn misspelt_header(typed: &str) -> String {
 ///
 /// # Errors
 ///
-/// When they were neither read nor attached.
+/// If the contents were neither read nor attached.
 pub fn contents(file: &FileContents) -> Result<(Vec<u8>, &[u8]), UnreadableFile> {
     let (searched, rest) = searched(file.contents()?);
     Ok((without(searched, in_file(file)), rest))
 }
 
-/// The places of these secrets.
+/// The places of the secrets in the part of a file that is searched.
 fn in_file(file: &FileContents) -> &[Range<usize>] {
     file.secrets(|contents| places(searched(contents).0, false))
 }
 
-/// The part of contents that is searched, and the rest.
+/// Splits contents into the part that is searched, the first 4 MiB, and the rest.
 fn searched(contents: &[u8]) -> (&[u8], &[u8]) {
     contents.split_at(contents.len().min(4 << 20))
 }

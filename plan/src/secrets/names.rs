@@ -1,6 +1,7 @@
 //! The names whose values are secrets.
 
-/// Letters that make a name secret, in any case and whatever is between them: `api_key`, `X-API-Key`, `apiKey2`.
+/// Letters that make a name secret, in any case and with any other characters between them: `api_key`, `X-API-Key`,
+/// `apiKey2`.
 const PARTS: &str = "accesskey accountkey adminkey apikey appkey authkey authorization clientkey cookie credential \
                      encryptionkey functionskey licensekey masterkey passphrase passw privatekey rootkey secret \
                      serverkey servicekey sessid session sharedkey signingkey sshkey storagekey subscriptionkey token \
@@ -9,15 +10,15 @@ const PARTS: &str = "accesskey accountkey adminkey apikey appkey authkey authori
 /// Words that make a name secret as whole words only: `author`, `bypass` and `sigma` are harmless.
 const WORDS: &str = "auth authentication bearer csrf hmac jwt oauth otp pass pwd sid sig signature xsrf";
 
-/// Words between the name of a header and the secret, which are not secret.
+/// Authentication schemes: words between the name of a header and the secret that are not secret themselves.
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "ntlm"];
 
-/// True if a word says what kind of secret follows, in any case.
+/// True if a word, in upper or lower case, is an authentication scheme.
 pub(super) fn is_scheme(word: &[u8]) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
 }
 
-/// True if a decoded name is the name of a secret.
+/// True if a name, already decoded, is the name of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"-H").unwrap_or(name);
     let (mut letters, mut words) = (String::new(), String::new());

@@ -1,7 +1,8 @@
 //! Finds secrets by their places: the users of URLs, the values of secret names, and tokens after `Bearer` or `Basic`.
 //!
-//! Headers, queries, forms, options, scripts and documents are read by one rule: a name, perhaps in quotes, then `=` or
-//! `:`, then the value. Multipart forms have another one. A text is read as it is, and with percent-encoding undone once.
+//! Headers, queries, forms, options, scripts and documents follow one rule: a name, perhaps in quotes, then `=` or `:`,
+//! then the value. Multipart forms follow another one. A text is searched as it is, and with percent-encoding undone
+//! once.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,7 +18,7 @@ const AUTHORITY: &[u8] = b"://";
 /// Text before the name of a part of a form.
 const PART: &[u8] = b"form-data; name=\"";
 
-/// The maximum length of the rest of such a part's head, in bytes.
+/// The maximum length, in bytes, of the head of such a part after this text.
 const PART_HEAD_MAX: usize = 256;
 
 /// Characters that may follow a closing quote.
@@ -26,13 +27,13 @@ const AFTER_QUOTES: &[u8] = b",}]):;/>";
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes.
 const TOKEN_MIN: usize = 8;
 
-/// The places of the secrets in a text, in order and apart. With `blanks_end`, a value after `name=` ends at the first
-/// blank.
+/// The places of the secrets in a text, in order and without overlaps. With `blanks_end`, a value after `name=` ends at
+/// the first blank.
 pub(super) fn places(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
     search(text, |bytes| Finder { bytes, blanks_end }.places())
 }
 
-/// The places of the users of URLs in a text, in order and apart.
+/// The places of the users in the URLs of a text, in order and without overlaps.
 pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     let finder = Finder { bytes: text, blanks_end: false };
     let mut found = Vec::new();
@@ -40,18 +41,18 @@ pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     while let Some(next) = memmem::find(&text[at..], AUTHORITY) {
         let start = at + next + AUTHORITY.len();
         at = finder.user(start).1;
-        // With a colon, it may be a user whose password has characters that end it, such as a slash.
+        // Text with a colon may be a user whose password contains characters that would end it, such as a slash.
         if text[start..at].contains(&b':') {
             at = finder.end(start, |byte| byte != b'"' && !byte.is_ascii_whitespace());
         }
         let user = memchr::memrchr(b'@', &text[start..at]).map(|length| start..start + length);
-        // The one of an example is nobody's.
+        // The user in an example is nobody's.
         found.extend(user.filter(|place| &text[place.clone()] != b"USER:PW"));
     }
     found
 }
 
-/// Matches of `find` in a text as it is and in the decoded text: places in the text, in order and apart.
+/// Matches of `find` in a text as it is and in the decoded text, as places in the text, in order and without overlaps.
 pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut places = find(text);
     if text.contains(&b'%') {
@@ -67,8 +68,8 @@ pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> 
     places
 }
 
-/// The bytes with `%XX` decoded, and where each begins in the text, followed by the text's end. An escape that the end
-/// cuts off is left out.
+/// The bytes with `%XX` decoded, and the position in the text at which each begins, followed by the end of the text. An
+/// escape cut off by the end of the text is left out.
 pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut sources, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
     while at < text.len() {
@@ -85,7 +86,7 @@ pub(super) fn decoded(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
     (bytes, sources)
 }
 
-/// Scans bytes from left to right. Takes linear time: what was hidden is not looked at again.
+/// Scans bytes from left to right in linear time: hidden bytes are not looked at again.
 struct Finder<'a> {
     bytes: &'a [u8],
     blanks_end: bool,
@@ -106,7 +107,7 @@ impl Finder<'_> {
             }
             let name_end = self.end(at, is_of_name);
             let name = &self.bytes[at..name_end];
-            // Most words have no mark, which is quicker to check than the name.
+            // Most words are followed by no mark, and looking for one is quicker than checking the name.
             let mark = if name.is_empty() || harmless.contains(name) { None } else { self.mark(name_end) };
             let place = match mark {
                 Some(mark) if is_secret(name) => self.value(&mark),
@@ -124,7 +125,7 @@ impl Finder<'_> {
         found
     }
 
-    /// The contents of a form's parts with a secret name.
+    /// The contents of those parts of a multipart form that have a secret name.
     fn parts(&self) -> Vec<Range<usize>> {
         let (mut found, mut at) = (Vec::new(), 0);
         while let Some(next) = memmem::find(&self.bytes[at..], PART) {
@@ -143,7 +144,7 @@ impl Finder<'_> {
         found
     }
 
-    /// The user of a URL whose authority begins here, if it has one, and where the authority ends.
+    /// The user in a URL whose authority begins here, if there is one, and the end of the authority.
     fn user(&self, start: usize) -> (Option<Range<usize>>, usize) {
         let end = self.end(start, |byte| !b"/?#\"".contains(&byte) && !byte.is_ascii_whitespace());
         (memchr::memrchr(b'@', &self.bytes[start..end]).map(|length| start..start + length), end)
@@ -167,12 +168,13 @@ impl Finder<'_> {
 
     /// The mark after a name that ends here.
     fn mark(&self, name_end: usize) -> Option<Mark> {
-        // As in `"name":`, `\"name\":` and `['name'] =`.
+        // A closing quote, as in `"name":`, `\"name\":` and `['name'] =`.
         let closed = self.end(name_end, |byte| b"\\\"']".contains(&byte));
         let is_quoted = closed > name_end;
         let at = self.end(closed, is_blank);
         let mark = self.bytes.get(at).filter(|byte| b"=:".contains(byte))?;
-        // In a document, the value may be on the next line; without quotes, that would be another field.
+        // After a name in quotes, as in a document, the value may be on the next line; otherwise the next line is
+        // another field.
         let value = self.end(at + 1, |byte| is_blank(byte) || (is_quoted && b"\r\n".contains(&byte)));
         Some(Mark { is_equals: *mark == b'=', is_quoted, value })
     }
@@ -192,7 +194,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Where a value after `name=` ends: at a quote only if something around the value also ends there.
+    /// The end of a value after `name=`: at a quote only if something around the value also ends there.
     fn parameter_end(&self, start: usize) -> usize {
         let closes = |at: usize| {
             let next = self.bytes.get(at + 1);
@@ -223,12 +225,12 @@ impl Finder<'_> {
 struct Mark {
     is_equals: bool,
     is_quoted: bool,
-    /// Where the value begins.
+    /// Position of the value.
     value: usize,
 }
 
-/// True if a name is that of a secret. Decoded here, although a decoded text is searched as well, because there an
-/// encoded `&` would end the value.
+/// True if a name, percent-encoded or not, is that of a secret. It is decoded here, although the decoded text is
+/// searched as well, because an encoded `&` would end the value there.
 fn is_secret(name: &[u8]) -> bool {
     names::is_secret(name) || (name.contains(&b'%') && names::is_secret(&decoded(name).0))
 }
