@@ -13,11 +13,11 @@ use super::number::Number;
 use crate::saved::SavedRun;
 use onrush_text::order;
 
-/// Name of the rows of averages.
+/// Name of the rows with averages.
 const AVERAGE: &str = "avg";
 
-/// Columns of wrk-cmm's table of runs, as in centminmod's script. Without percentiles in any run, the mean latency
-/// replaces them.
+/// Columns of wrk-cmm's table of runs, as in centminmod's script. If no run has percentiles, the mean latency replaces
+/// them.
 pub fn default_columns(runs: &[SavedRun]) -> Vec<TableColumn> {
     let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
     let mut latencies: Vec<Metric> = metrics(&USUAL_PERCENTILES).filter(is_known).collect();
@@ -28,7 +28,7 @@ pub fn default_columns(runs: &[SavedRun]) -> Vec<TableColumn> {
     figures.map(TableColumn::Figure).collect()
 }
 
-/// Every run, with averages below runs with equal keys.
+/// A table of all runs, with a row of averages below each group of runs.
 pub fn runs_table(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) -> Grid {
     let mut heads: Vec<ColumnHead> = key.iter().map(|field| ColumnHead::new(field)).collect();
     heads.push(ColumnHead::new(RUN));
@@ -51,7 +51,8 @@ pub fn runs_table(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColum
     Grid { heads, rows }
 }
 
-/// Facts that averages hide, by group: the spread of the rates, the failures, and percentiles of all requests together.
+/// A table of facts that averages hide, one row per group: the spread of the rates, the failures, and percentiles of
+/// all requests together.
 pub fn summary_table(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
     let mut heads: Vec<ColumnHead> = key.iter().map(String::as_str).chain(COMPUTED).map(ColumnHead::new).collect();
@@ -84,13 +85,14 @@ pub fn summary_table(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     Grid { heads, rows }.without_empty(key.len() + 1)
 }
 
-/// Difference between the largest and the smallest value, in per cent of the median.
+/// Difference between the largest and the smallest value, in per cent of the median; `None` if one of them is unknown.
 fn spread_percent(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
     Number::from_value((max - min) / median * 100.0)
 }
 
-/// Every run with all known values, or with these columns.
+/// A table of all runs with these columns, after those of the key and the run's number. Rows are sorted by `sort`
+/// across groups, if given.
 pub fn wide_table(
     groups: &[RunGroup<'_>],
     key: &[String],
@@ -114,7 +116,7 @@ pub fn wide_table(
     Grid { heads, rows }
 }
 
-/// Columns of a wide table, without those of the key.
+/// Columns of a wide table: every field and figure, except the fields of the key.
 pub fn all_columns(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     fields.extend(factor_names(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
@@ -127,7 +129,7 @@ pub fn all_columns(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     fields.into_iter().map(TableColumn::Field).chain(figures.map(TableColumn::Figure)).collect()
 }
 
-/// Names of all factors, in order of appearance.
+/// Names of all factors of these runs, in order of appearance.
 pub fn factor_names(runs: &[SavedRun]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.factors) {
@@ -142,12 +144,12 @@ fn key_row(group: &RunGroup<'_>, key: &[String], name: String, cells: impl Itera
     key_cells(group, key).chain([Cell::level(name)]).chain(cells).collect()
 }
 
-/// Cells of a group's key.
+/// The cells with the values of a group's key.
 pub fn key_cells(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
     key.iter().zip(&group.key).map(|(name, level)| field_cell(name, Some(level.clone())))
 }
 
-/// Cell of a field: a text for these names, otherwise a level, which may be a number.
+/// The cell for a field: for the names below a text, otherwise a level, which may be a number.
 fn field_cell(name: &str, text: Option<String>) -> Cell {
     const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
@@ -160,7 +162,7 @@ fn cell(run: &SavedRun, column: &TableColumn) -> Cell {
     }
 }
 
-/// Average of a figure, or the common value of a field.
+/// Average of a figure over the group, or the value of a field if all runs have the same.
 fn average_cell(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     match column {
         TableColumn::Field(name) => {
@@ -172,17 +174,17 @@ fn average_cell(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     }
 }
 
-/// Sort order of rows.
+/// The order of rows: by one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort<C = String> {
-    /// The column, or its name.
+    /// The column, as typed or resolved.
     pub column: C,
     /// True for descending order.
     pub descends: bool,
 }
 
 impl Sort<TableColumn> {
-    /// Sorts groups by their common value or their average, and the runs within each group.
+    /// Sorts groups by their common value or average in the column, and the runs within each group by their own.
     pub fn sort_groups(&self, groups: &mut [RunGroup<'_>]) {
         for group in groups.iter_mut() {
             group.runs.sort_by(|(_, one), (_, other)| self.compare_runs(one, other));
@@ -206,7 +208,7 @@ impl Sort<TableColumn> {
         }
     }
 
-    /// Compares values. An unknown value is last in either direction.
+    /// Compares two values. An unknown value is last in either direction.
     fn compare_values<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.descends => compare(&other, &one),

@@ -7,7 +7,7 @@ use onrush_plan::metric::{ErrorKind, MetricUnit, Statistic};
 use super::number::Number;
 use crate::saved::SavedRun;
 
-/// A column.
+/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableColumn {
     /// A dimension that distinguishes runs: a name in [`FIELDS`], or a factor.
@@ -19,7 +19,7 @@ pub enum TableColumn {
 /// Heading of the rate in the short table.
 pub const PER_SECOND: &str = "requests/s";
 
-/// Figures before the percentiles in a wide table. The first five are centminmod's.
+/// Figures that precede the percentiles in a wide table. The first five are those of centminmod's table.
 pub const BEFORE_PERCENTILES: [&str; 9] =
     ["requests", "duration", "bytes", "rate", "transfer", "mean", "stdev", "min", "max"];
 
@@ -27,8 +27,8 @@ pub const BEFORE_PERCENTILES: [&str; 9] =
 pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"];
 
 impl TableColumn {
-    /// The column with this name: a figure, or otherwise a field. A factor takes precedence over a metric, except over the
-    /// column name of a metric.
+    /// The column with this name: a figure, or otherwise a field, even one that no run has. A factor takes precedence
+    /// over a metric's identifier, but not over its column name.
     pub fn from_name(name: &str, factors: &[String]) -> Self {
         let is_field = FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
         let metric =
@@ -37,7 +37,7 @@ impl TableColumn {
     }
 }
 
-/// Value of a field in a run. A factor takes precedence over a field with the same name.
+/// Value of a field in a run; `None` if the run lacks it. A factor takes precedence over a field with the same name.
 pub fn field(run: &SavedRun, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
         return Some(level.clone());
@@ -67,7 +67,8 @@ pub fn field(run: &SavedRun, name: &str) -> Option<String> {
     }
 }
 
-/// The requested version of HTTP. All programs except onrush have only one.
+/// The version of HTTP that was requested; `either` if TLS was to negotiate it. All programs except onrush have only
+/// HTTP/1.1.
 fn protocol(run: &SavedRun) -> &'static str {
     let plan = run.document.as_ref().map(|document| &document.plan);
     match plan.filter(|plan| plan.http2.is_some()) {
@@ -77,7 +78,7 @@ fn protocol(run: &SavedRun) -> &'static str {
     }
 }
 
-/// Figures after the percentiles in a wide table.
+/// Figures that follow the percentiles in a wide table.
 pub const AFTER_PERCENTILES: [&str; 8] = [
     "errors.connect",
     "errors.read",
@@ -89,18 +90,18 @@ pub const AFTER_PERCENTILES: [&str; 8] = [
     "errors",
 ];
 
-/// The metrics with these names.
+/// The metrics with these names, which must exist.
 pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
     names.iter().filter_map(|name| name.parse().ok())
 }
 
-/// wrk's socket errors.
+/// The sum of wrk's socket errors.
 pub const FAILED: Metric = Metric::ErrorsOf(ErrorKind::Socket);
 
-/// Responses with an unsuccessful status.
+/// The number of responses with an unsuccessful status.
 pub const BAD: Metric = Metric::ErrorsOf(ErrorKind::Status);
 
-/// Responses that failed a check.
+/// The number of responses that failed a check.
 pub const UNFIT: Metric = Metric::ErrorsOf(ErrorKind::Check);
 
 /// True if tables for people show the figure as a whole number.
@@ -111,13 +112,14 @@ pub fn is_whole(metric: Metric) -> bool {
     }
 }
 
-/// Length of the rule below the heading of a figure. Three rules of centminmod's script are too short.
+/// Length of the rule below the heading of a figure in Markdown. For three figures it is too short, as in centminmod's
+/// script.
 pub fn rule_length(metric: Metric) -> usize {
     let is_short = matches!(metric, Metric::Duration | Metric::Rate | Metric::Transfer);
     metric.heading().len() + if is_short { 1 } else { 2 }
 }
 
-/// A figure of a run; a share in per cent.
+/// A run's figure, with shares in per cent; `None` if the run lacks it.
 pub fn figure(run: &SavedRun, metric: Metric) -> Option<Number> {
     let value = run.value(metric)?;
     Number::from_value(if metric.description().unit == MetricUnit::Share { value * 100.0 } else { value })

@@ -8,7 +8,7 @@ use crate::cli::arguments::{Subcommand, text};
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{EXIT_WRONG, print, say};
 
-/// The command.
+/// The command `onrush table`.
 pub const COMMAND: Command = Command {
     name: TABLE.name,
     about: "make tables of saved results",
@@ -70,7 +70,7 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
     },
 };
 
-/// Parses the arguments of `table`; `None` for a request for help. The error names the fault.
+/// Parses the arguments of `table`; `None` if help was requested. The error names what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
     let table =
         TableOptions { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: TableForm::default() };
@@ -81,7 +81,8 @@ fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
     Ok(table)
 }
 
-/// Prints the tables, and messages about the files. Returns the exit code.
+/// Prints the tables on standard output and messages about the files on standard error. Returns the
+/// exit code.
 fn print_tables(table: &TableOptions) -> u8 {
     let tables = super::run(table);
     tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
@@ -89,7 +90,7 @@ fn print_tables(table: &TableOptions) -> u8 {
     print("onrush table", Ok(tables.text), exit)
 }
 
-/// Splits a list at its commas; empty for an empty text.
+/// Splits a list at its commas; an empty text gives no names.
 fn split_names(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -8,20 +8,20 @@ use super::number::Number;
 /// A table, independent of its format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
-    /// The columns.
+    /// The heads of the columns.
     pub heads: Vec<ColumnHead>,
     /// The rows, with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// Head of a column.
+/// The head of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnHead {
-    /// Name for programs.
+    /// The column's name in CSV and JSON.
     pub name: String,
-    /// Name for people.
+    /// The column's heading in text and Markdown.
     pub heading: String,
-    /// Length of the rule below the heading, in Markdown.
+    /// Length of the rule below the heading in Markdown.
     pub rule: usize,
 }
 
@@ -30,21 +30,21 @@ pub struct ColumnHead {
 pub enum Cell {
     /// An unknown value.
     Empty,
-    /// A text.
+    /// A text, escaped when it is printed for people.
     Text(String),
-    /// A number, possibly shown as a whole number.
+    /// A number; decimals may be hidden from people.
     Number {
-        /// The number.
+        /// The number itself, with its decimals.
         number: Number,
-        /// True to show a whole number.
+        /// True to show people a whole number.
         is_whole: bool,
     },
-    /// A figure with its unit, or with grouped digits.
+    /// A figure formatted with its unit, or with grouped digits.
     Shown(String),
 }
 
 impl Grid {
-    /// Removes empty columns, from this one on.
+    /// Removes columns without any value, among those from index `from` on.
     pub fn without_empty(mut self, from: usize) -> Self {
         let is_kept = |index: usize| index < from || self.rows.iter().any(|row| row[index] != Cell::Empty);
         let kept: Vec<bool> = (0..self.heads.len()).map(is_kept).collect();
@@ -59,12 +59,12 @@ impl Grid {
 }
 
 impl ColumnHead {
-    /// Head of a column of texts, or of a computed column.
+    /// The head of a column of texts, or of a computed column.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
     }
 
-    /// Head of this column.
+    /// The head of a field or a figure.
     pub fn for_column(column: &TableColumn) -> Self {
         match column {
             TableColumn::Field(name) => Self::new(name),
@@ -76,28 +76,29 @@ impl ColumnHead {
 }
 
 impl Cell {
-    /// A text, or an empty cell.
+    /// A cell with a text; empty for `None` or an empty text.
     pub fn text(text: Option<String>) -> Self {
         text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
     }
 
-    /// A level: a whole number if possible, otherwise a text.
+    /// A cell with a level: a whole number if the text is one in its usual form, otherwise the
+    /// text.
     pub fn level(text: String) -> Self {
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
         number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::from_whole(number)), true))
     }
 
-    /// A number, or an empty cell.
+    /// A cell with a number; empty for `None`.
     pub fn number(number: Option<Number>, is_whole: bool) -> Self {
         number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
     }
 
-    /// A formatted figure, or an empty cell.
+    /// A cell with a formatted figure; empty for `None`.
     pub fn shown_as(text: Option<String>) -> Self {
         text.map_or(Self::Empty, Self::Shown)
     }
 
-    /// The text of the cell, with control characters escaped.
+    /// The cell as printed for people; control characters in texts are escaped.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),

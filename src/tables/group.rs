@@ -12,10 +12,10 @@ use crate::record::{self, Document, Named};
 use crate::saved::{SavedRun, factor_of_experiment};
 use onrush_text::order;
 
-/// Runs with equal values in the fields of a key.
+/// Runs with equal values in all fields of a key.
 #[derive(Debug)]
 pub struct RunGroup<'a> {
-    /// Values of the key, in the order of the fields.
+    /// The values of the key's fields, in the order of the fields.
     pub key: Vec<String>,
     /// The runs, each with its number.
     pub runs: Vec<(u64, &'a SavedRun)>,
@@ -42,8 +42,8 @@ pub fn groups<'a>(runs: &'a [SavedRun], fields: &[String]) -> Vec<RunGroup<'a>> 
     groups
 }
 
-/// Levels of a field: in plan order for an experiment, ascending for other factors and for rates, otherwise in order of
-/// appearance.
+/// Levels of a field, in this order: as planned for an experiment's factor, ascending for other factors and for rates,
+/// otherwise as they appear.
 fn levels(groups: &[RunGroup<'_>], index: usize, field: &str) -> Vec<String> {
     let mut known = HashSet::new();
     let all = groups.iter().map(|group| &group.key[index]);
@@ -69,17 +69,17 @@ fn planned<'a>(groups: &'a [RunGroup<'_>], field: &str) -> HashMap<&'a str, u32>
 }
 
 impl<'a> RunGroup<'a> {
-    /// The runs that count: all but those that their experiment marked as failed.
+    /// The runs included in figures: all except those that their experiment marked as failed.
     pub fn counted(&self) -> impl Iterator<Item = &'a SavedRun> {
         self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
 
-    /// The figure of each run that counts, if all have it.
+    /// The figure of each included run; `None` if one of them lacks it.
     pub fn figures(&self, metric: Metric) -> Option<Vec<Number>> {
         self.counted().map(|run| column::figure(run, metric)).collect()
     }
 
-    /// Average over the runs that count, if all have the figure. `None` for mixed kinds of latency.
+    /// Average over the included runs; `None` if one of them lacks the figure, or if their kinds of latency differ.
     pub fn average(&self, metric: Metric) -> Option<Number> {
         if metric.is_latency() && self.mixes_latencies() {
             return None;
@@ -87,12 +87,12 @@ impl<'a> RunGroup<'a> {
         Number::average(&self.figures(metric)?)
     }
 
-    /// Sum over the runs that count, if all have the figure.
+    /// Sum over the included runs; `None` if one of them lacks the figure.
     pub fn sum(&self, metric: Metric) -> Option<Number> {
         Some(self.figures(metric)?.into_iter().sum())
     }
 
-    /// Numbers the runs: with their own numbers if all have one, otherwise consecutively.
+    /// Gives the runs their own numbers if all have one, otherwise consecutive numbers.
     fn number_runs(&mut self) {
         let is_numbered = self.runs.iter().all(|(_, run)| run.run.is_some());
         for (index, (number, run)) in (1..).zip(&mut self.runs) {
@@ -101,14 +101,14 @@ impl<'a> RunGroup<'a> {
         self.runs.sort_by_key(|(number, _)| *number);
     }
 
-    /// True if some runs have latencies since requests were due, and others since they were sent.
+    /// True if in some runs latencies start when requests were due, and in others when they were sent.
     pub fn mixes_latencies(&self) -> bool {
         let mut kinds = self.counted().map(SavedRun::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
     }
 
-    /// Sum of all runs that count, including histograms. `None` if a run has no histogram, or if their kinds of latency
-    /// differ.
+    /// Sum of all included runs, with histograms added up. `None` if a run has no histogram, or if their kinds of
+    /// latency differ.
     pub fn merged(&self) -> Option<Document> {
         if self.mixes_latencies() {
             return None;
@@ -117,7 +117,7 @@ impl<'a> RunGroup<'a> {
             .counted()
             .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
             .collect();
-        // A table shows no gates.
+        // Gates are left out, because tables do not show them.
         judge::judge_sum(&record::in_order(documents?), |_| None).ok()
     }
 }

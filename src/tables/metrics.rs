@@ -1,8 +1,8 @@
-//! Text about the metrics: the output of `onrush table --columns help`, and `docs/metrics.md`.
+//! Texts about the metrics: the output of `onrush table --columns help`, and `docs/metrics.md`.
 
 use onrush_plan::metric::METRICS;
 
-/// Rules for all names.
+/// Explains how names of metrics are formed.
 const NAMES: &str = "\
 Conditions (--fail-if, --find-max), stop terms (--until) and limits of comparisons
 (--fail-if-worse) take the first name of a metric. Tables take either name, with
@@ -14,7 +14,7 @@ scheduled.p99, they always count from when requests were due, and with service.
 from when they were sent (columns scheduled_p99_us and service_p99_us).
 ";
 
-/// The table for a terminal, with one line per metric.
+/// The list of metrics for a terminal, one per line.
 pub fn listing() -> String {
     let row = |[name, column, unit, words]: [&str; 4]| format!("{name:<15} {column:<25} {unit:<6} {words}\n");
     let rows = METRICS.iter().map(|about| {

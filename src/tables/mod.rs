@@ -1,7 +1,7 @@
-//! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
+//! `onrush table`: prints saved results of onrush, wrk and its forks as tables.
 //!
-//! [`SavedRun`]s with equal keys form a `group`. `build` makes tables of groups, `short` makes the one for people, and
-//! `format` formats them. Nothing here measures, prints, or changes a file.
+//! [`SavedRun`]s with equal keys form a `group`. `build` makes tables from groups, `short` makes the table for people,
+//! and `format` turns tables into text. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;
 
@@ -37,22 +37,22 @@ use crate::record::{Between, Document};
 use crate::saved::{self, Read, SavedRun};
 use column::TableColumn;
 
-/// The requested tables and their form.
+/// What to tabulate, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
-    /// Files and folders, at least one.
+    /// Files and folders to read, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The fields common to averaged runs; `None` for all fields in which runs differ.
+    /// Fields by which runs are grouped and averaged; `None` for all fields in which the runs differ.
     pub by: Option<Vec<String>>,
-    /// The columns.
+    /// The columns to show.
     pub columns: Columns,
-    /// Sort order of rows; `None` for the order of appearance.
+    /// The order of rows; `None` for the order of appearance.
     pub sort: Option<Sort>,
-    /// The form of the tables.
+    /// The form in which tables are printed.
     pub form: TableForm,
 }
 
-/// The columns of tables.
+/// The columns of the tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
     /// For people: one row per group of runs, with the most important figures. In [`TableForm::Csv`] and
@@ -62,7 +62,7 @@ pub enum Columns {
     /// The two tables of centminmod's script for wrk-cmm's results: every run with averages, and the facts that
     /// averages hide.
     WrkCmm,
-    /// One row per part of every run.
+    /// One row for each part of each run.
     Parts(RunParts),
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
@@ -70,36 +70,36 @@ pub enum Columns {
     Help,
 }
 
-/// Name of [`Columns::WrkCmm`].
+/// Name of [`Columns::WrkCmm`] in `--columns`.
 pub const WRK_CMM: &str = "wrk-cmm";
 
-/// Name of [`Columns::Help`].
+/// Name of [`Columns::Help`] in `--columns`.
 pub const HELP: &str = "help";
 
-/// Form of the tables.
+/// The form in which tables are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableForm {
-    /// In Markdown.
+    /// Tables in Markdown.
     #[default]
     Markdown,
-    /// For a terminal.
+    /// Tables for a terminal.
     Text,
-    /// One table, with one row per run.
+    /// One table of comma-separated values, with one row per run.
     Csv,
-    /// JSON, as a list of objects.
+    /// One table as a JSON array, with one object per run.
     Json,
 }
 
-/// The text to print.
+/// The output of `onrush table`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedTable {
-    /// The tables; empty if there are none.
+    /// The tables, for standard output; empty if there are none.
     pub text: String,
-    /// Messages about the files.
+    /// Messages about the files, for standard error.
     pub said: Vec<String>,
 }
 
-/// Reads files and makes tables.
+/// Reads the files and makes the tables, or a message for each reason not to.
 pub fn run(table: &TableOptions) -> PrintedTable {
     if table.columns == Columns::Help {
         return PrintedTable { text: metrics::listing(), said: Vec::new() };
@@ -139,7 +139,7 @@ fn make_tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) 
     });
     check_columns(key.iter().map(String::as_str).chain(fields), &factors)?;
     let named = named.map(|mut columns| {
-        // The key has separate columns.
+        // The fields of the key already have columns.
         columns.retain(|column| !matches!(column, TableColumn::Field(name) if key.contains(name)));
         columns
     });
@@ -186,8 +186,8 @@ fn make_tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) 
     })
 }
 
-/// Default key: the factors, and every other field that differs between runs with equal factors. Runs of different
-/// things are thus never averaged silently.
+/// Default key: the factors, and every other field that differs between runs with equal factors. This ensures that
+/// different kinds of runs are never averaged silently.
 fn default_key(runs: &[SavedRun]) -> Vec<String> {
     let factors = build::factor_names(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
@@ -196,7 +196,7 @@ fn default_key(runs: &[SavedRun]) -> Vec<String> {
         let with_it = runs.iter().map(|run| (levels(run), column::field(run, name)));
         with_it.collect::<BTreeSet<_>>().len()
     };
-    // The host is shorter, if it distinguishes as many runs as the URL.
+    // The host is shorter, and is preferred if it distinguishes as many runs as the URL does.
     let target = if told_apart("url") > told_apart("host") { "url" } else { "host" };
     let candidates =
         ["folder", "name", "section", "label", "tool", target, "threads", "connections", "protocol", "streams", "rate"];
@@ -204,7 +204,7 @@ fn default_key(runs: &[SavedRun]) -> Vec<String> {
     differing.map(str::to_owned).chain(factors.iter().cloned()).collect()
 }
 
-/// Checks that each name is a field.
+/// Checks that each name is that of a field; the error names the first that is not.
 fn check_columns<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Result<(), String> {
     let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
@@ -215,7 +215,7 @@ fn check_columns<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String
     ))
 }
 
-/// Messages about failed runs that are in no table, without repetitions.
+/// Messages about failed runs that no table contains, without repetitions.
 fn failed_run_lines(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     let turn = |run: &SavedRun| {
         run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
@@ -228,7 +228,7 @@ fn failed_run_lines(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
-/// Message about incomplete runs in the tables.
+/// Message about the tables' incomplete runs; `None` if all are complete.
 fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     let flaw = |run: &SavedRun| {
         let document =
@@ -239,18 +239,18 @@ fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_and_count(&found)))
 }
 
-/// The first of several texts, and the number of the others.
+/// Quotes the first of several texts, and gives the number of the others.
 fn first_and_count(found: &[String]) -> String {
     let named = found[..found.len().min(NAMED_MAX)].join(", ");
     let more = found.len() - found.len().min(NAMED_MAX);
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-/// Message about runs without these parts.
+/// Message about runs without these parts; `None` if all have some.
 ///
 /// # Errors
 ///
-/// The remedy, if no run has any.
+/// Returns the remedy if no run has any.
 fn missing_parts_line(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, String> {
     let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
@@ -262,7 +262,7 @@ fn missing_parts_line(parts: RunParts, runs: &[SavedRun]) -> Result<Option<Strin
     Ok(Some(format!("without {}, and therefore left out: {:?}{more}", parts.name(), first.origin.file)))
 }
 
-/// Message about a mean beside percentiles, if only the percentiles include unanswered requests.
+/// Message about a mean shown beside percentiles, if only the percentiles include unanswered requests.
 fn mean_kinds_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let is_shown = |wanted: fn(Metric) -> bool| {
         columns
@@ -302,13 +302,14 @@ fn unbounded_percentiles_line(runs: &[SavedRun], columns: &[TableColumn]) -> Opt
 /// Number of runs that a message names.
 const NAMED_MAX: usize = 3;
 
-/// Message about percentiles of several runs that cannot be computed.
+/// Message about percentiles over several runs that cannot be computed, because a run has no histogram.
 fn missing_histograms_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
 }
 
-/// Message about percentiles of several runs that are medians, not percentiles over all their requests.
+/// Message about percentiles over several runs that are medians of the runs' percentiles, not percentiles of all their
+/// requests.
 fn medians_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
@@ -318,7 +319,7 @@ fn medians_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     groups.iter().any(are_shown).then(|| words.to_owned())
 }
 
-/// True if a group has several runs, and one of them lacks a histogram.
+/// True if a group has several runs, at least one of them without a histogram.
 fn lacks_histograms(group: &group::RunGroup<'_>) -> bool {
     group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none())
 }

@@ -3,22 +3,22 @@
 use std::fmt;
 use std::iter::Sum;
 
-/// A number with two decimals.
+/// A number in hundredths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number(i128);
 
 impl Number {
-    /// The nearest number, halves away from zero; `None` for NaN or infinity.
+    /// The nearest number, with halves rounded away from zero; `None` for NaN or infinity.
     pub fn from_value(value: f64) -> Option<Self> {
         value.is_finite().then(|| Self((value * 100.0).round() as i128))
     }
 
-    /// A whole number.
+    /// Converts a whole number.
     pub fn from_whole(value: u64) -> Self {
         Self(i128::from(value) * 100)
     }
 
-    /// The average, halves away from zero; `None` without numbers.
+    /// The average, with halves rounded away from zero; `None` without numbers.
     pub fn average(numbers: &[Self]) -> Option<Self> {
         let count = numbers.len() as i128;
         let sum: i128 = numbers.iter().map(|number| number.0).sum();
@@ -37,12 +37,12 @@ impl Number {
         }
     }
 
-    /// The number as text, rounded to a whole number if `is_whole`.
+    /// The number as text: with two decimals, or rounded to a whole number if `is_whole`.
     pub fn text(self, is_whole: bool) -> String {
         if is_whole { divide_rounding(self.0, 100).to_string() } else { self.to_string() }
     }
 
-    /// The number as text, without zero decimals.
+    /// The number as text, with both decimals unless they are zero.
     pub fn exact(self) -> String {
         self.text(self.0 % 100 == 0)
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// Quotient, halves away from zero.
+/// Divides, with halves rounded away from zero.
 fn divide_rounding(sum: i128, count: i128) -> i128 {
     let half = if sum < 0 { -count } else { count };
     (2 * sum + half) / (2 * count)

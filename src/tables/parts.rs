@@ -15,7 +15,7 @@ use crate::record::{OfName, StageRow};
 use crate::report::parts;
 use crate::saved::SavedRun;
 
-/// Kinds of parts of a run.
+/// The kinds of parts into which a run can be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunParts {
     /// The stages of `--stages`.
@@ -25,10 +25,10 @@ pub enum RunParts {
 }
 
 impl RunParts {
-    /// All kinds.
+    /// All kinds of parts.
     pub const ALL: [Self; 2] = [Self::Stages, Self::Names];
 
-    /// Name of the parts in `--columns`.
+    /// Name of this kind in `--columns`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stages => "stages",
@@ -36,7 +36,7 @@ impl RunParts {
         }
     }
 
-    /// Advice on making a run with these parts, for the end of a message.
+    /// Advice on making a run with such parts, for the end of a message.
     pub fn example(self) -> &'static str {
         match self {
             Self::Stages => "a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, writes them",
@@ -55,7 +55,7 @@ impl RunParts {
         }
     }
 
-    /// Headings, for people or for programs.
+    /// Headings: with plain names for programs if `is_plain`, otherwise for people.
     fn headings(self, is_plain: bool) -> &'static [&'static str] {
         match (self, is_plain) {
             (Self::Stages, false) => &["stage", "asked", "reached", "p50", "p99", "late", "errors"],
@@ -99,11 +99,11 @@ impl RunParts {
         }
     }
 
-    /// Table of the parts of these groups, with the fields of the key.
+    /// Table of the parts of these groups' runs, with the fields of the key in front.
     ///
     /// # Errors
     ///
-    /// A histogram is unreadable.
+    /// Fails if a histogram is unreadable.
     pub fn table(self, groups: &[RunGroup<'_>], key: &[String], form: TableForm) -> Result<Grid, Corrupt> {
         let is_plain = matches!(form, TableForm::Csv | TableForm::Json);
         let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { distinguishing_fields(groups, key) };
@@ -134,7 +134,7 @@ fn count_cell(count: Option<u64>) -> Cell {
     Cell::number(count.map(Number::from_whole), true)
 }
 
-/// Figures of a stage as numbers.
+/// A stage's figures as plain numbers, for programs.
 fn stage_cells(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
     let latency = stage.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
@@ -152,7 +152,7 @@ fn stage_cells(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
     ])
 }
 
-/// Figures of a name as numbers.
+/// The figures of a request name as plain numbers, for programs.
 fn name_cells(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
     let latency = of_name.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);

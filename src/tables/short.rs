@@ -11,12 +11,12 @@ use super::group::RunGroup;
 use super::number::Number;
 use crate::record::{Document, Requests};
 
-/// Maximum number of columns that fit a terminal, a ticket and the eye.
+/// Maximum number of columns, so that the table fits a terminal and a ticket.
 const COLUMNS_MAX: usize = 10;
 
 const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
-/// Table of these groups, with the fields of the key.
+/// The short table for these groups, with the fields of the key.
 pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let has_several = groups.iter().any(|group| group.counted().nth(1).is_some());
     let latencies = latency_metrics(groups);
@@ -30,11 +30,11 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
             .iter()
             .map(|metric| metric.percentile_percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
-    // wrk's text does not contain the number of requests with errors.
+    // The reports of wrk do not contain the number of requests with errors.
     let are_told = groups.iter().flat_map(RunGroup::counted).all(|run| run.document.is_some());
     figures.push(if are_told { "errors" } else { "wrk's errors" }.to_owned());
     let shown = distinguishing_fields(groups, key);
-    // Surplus fields share a column.
+    // If there are too many columns, the last fields share one.
     let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
     let keys = match is_joined {
         true => vec!["point".to_owned()],
@@ -68,7 +68,7 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     Grid { rows: rows.collect(), heads }.without_empty(keys.len())
 }
 
-/// The metric `errors` over all runs.
+/// The metric `errors` over all runs of the group.
 fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
     let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
     let add = |(errors, all), requests: &Requests| (errors + requests.errors(), all + requests.all());
@@ -77,20 +77,20 @@ fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
     (all > 0).then_some(share)
 }
 
-/// Socket errors, unsuccessful statuses and failed checks.
+/// Counts of socket errors, unsuccessful statuses and failed checks, as in wrk.
 fn errors_of_wrk(group: &RunGroup<'_>) -> Option<String> {
     let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
     let errors = errors.into_iter().sum::<Option<Number>>();
     errors.map(|errors| units::thousands(errors.value() as u64))
 }
 
-/// Fields of a key that distinguish groups; all fields of a single group.
+/// Indexes of the key's fields that distinguish groups; all fields if there is a single group.
 pub fn distinguishing_fields(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usize> {
     let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
     (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect()
 }
 
-/// Latencies of at least one group. Without any percentile, the mean.
+/// The latency metrics that at least one group has, or the mean if no group has a percentile.
 pub fn latency_metrics(groups: &[RunGroup<'_>]) -> Vec<Metric> {
     let is_known = |metric: &Metric| groups.iter().flat_map(RunGroup::counted).any(|run| run.value(*metric).is_some());
     let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
@@ -104,8 +104,8 @@ fn spread(rates: &[Number]) -> Option<f64> {
 }
 
 /// A latency of a group, in microseconds: over all requests if the runs have histograms, otherwise the median over the
-/// runs. `None` for mixed kinds of latency, and for a percentile with too few values beyond, which would be hardly more
-/// than the maximum.
+/// runs. `None` for mixed kinds of latency, and for a percentile that so few values exceed that it would hardly differ
+/// from the maximum.
 fn latency_us(group: &RunGroup<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
     let requests = || match merged {
         Some(sum) => Some(sum.requests.completed),

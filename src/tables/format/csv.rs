@@ -4,7 +4,7 @@ use onrush_text::csv::cell as quoted;
 
 use super::super::grid::{Cell, Grid};
 
-/// Line of names, and rows.
+/// The table as CSV: a line of column names, followed by the rows.
 pub fn csv(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| quoted(&head.name)).collect();
     let mut text = heads.join(",") + "\n";
@@ -15,7 +15,7 @@ pub fn csv(grid: &Grid) -> String {
     text
 }
 
-/// A cell: a text unchanged, a number with all its decimals.
+/// A cell's value: a text unchanged, a number with all its decimals.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),

@@ -1,17 +1,17 @@
-//! Formats a table as a list of JSON objects, one per row; unknown values are null.
+//! Formats a table as a JSON array of objects, one per row; unknown values are null.
 
 use serde::{Serialize, Serializer};
 
 use super::super::grid::{Cell, ColumnHead, Grid};
 use crate::record::json;
 
-/// The rows, one per line.
+/// The table as a JSON array, with a line for each row.
 pub fn json(grid: &Grid) -> String {
     let rows: Vec<String> = grid.rows.iter().map(|row| json::line(&JsonRow(&grid.heads, row))).collect();
     if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
 }
 
-/// A row with its column names, in order.
+/// A row as an object, with its columns in order.
 struct JsonRow<'a>(&'a [ColumnHead], &'a [Cell]);
 
 impl Serialize for JsonRow<'_> {

@@ -4,7 +4,7 @@ use onrush_text::in_markdown;
 
 use super::super::grid::{Cell, ColumnHead, Grid};
 
-/// Heading, rule and rows.
+/// The table in Markdown: heading, rule and rows.
 pub fn markdown(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| escaped(&Cell::text(Some(head.heading.clone())))).collect();
     let rules: Vec<String> = grid.heads.iter().map(|ColumnHead { rule, .. }| "-".repeat(*rule)).collect();

@@ -13,7 +13,7 @@ pub use text::text;
 use super::TableForm;
 use super::grid::Grid;
 
-/// Returns the formatter of a form.
+/// Returns the function that formats a table in this form.
 pub fn for_form(form: TableForm) -> fn(&Grid) -> String {
     match form {
         TableForm::Markdown => markdown,

@@ -1,13 +1,13 @@
-//! Formats a table for a terminal: minimal column widths, numbers right-aligned.
+//! Formats a table for a terminal: columns as narrow as possible, numbers right-aligned.
 
 use onrush_text::printable;
 
 use super::super::grid::{Cell, Grid};
 
-/// Maximum width of a column; wider cells are not aligned.
+/// Maximum width of a column, in characters; wider cells are not aligned.
 const WIDTH_MAX: usize = 1_000;
 
-/// Headings and rows.
+/// The table as lines of text, headings first.
 pub fn text(grid: &Grid) -> String {
     let mut lines = vec![grid.heads.iter().map(|head| printable(&head.heading)).collect::<Vec<String>>()];
     lines.extend(grid.rows.iter().map(|row| row.iter().map(Cell::shown).collect()));
