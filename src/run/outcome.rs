@@ -28,7 +28,7 @@ pub struct Outcome {
     pub totals: Totals,
     /// Time from the common start to the end of the last worker.
     pub elapsed: Duration,
-    /// Uncounted time after the run, in which the remaining due requests ended.
+    /// How long the run continued after its counted part, so that the remaining due requests could end.
     pub ran_on: Duration,
     /// Processor time of threads other than the workers while the workers ran; unknown with a warm-up and in virtual
     /// time.
@@ -41,17 +41,17 @@ pub struct Outcome {
     pub until: Option<StopRuleResult>,
     /// Name of the backend.
     pub backend: &'static str,
-    /// Addresses that refused at the start while another accepted, with the error number.
+    /// Addresses that refused the first connection while another address accepted it, each with the error number.
     pub dropped: Vec<(SocketAddr, i32)>,
-    /// The addresses that accepted.
+    /// The addresses that accepted connections.
     pub addresses: Vec<SocketAddr>,
-    /// The shortage if the hard open-file limit was too low.
+    /// By how much the hard open-file limit was too low, if it was.
     pub descriptors: Option<Shortage>,
-    /// Delay of the end of the warm-up, and so of the start of measuring, against the plan.
+    /// How much later than planned the warm-up ended and measuring started.
     pub delayed: Duration,
     /// Start of measuring, since the Unix epoch.
     pub started_at: Duration,
-    /// Rows of the run.
+    /// The run second by second.
     pub timeline: Timeline,
     /// Totals of each stage of the plan, in order; empty if the plan has fewer than two stages.
     pub stages: Vec<Totals>,
@@ -81,7 +81,7 @@ pub struct Outcome {
     pub http2: Option<onrush_proto::http2::Http2Counts>,
     /// Transcript of the wire, if the plan asks for one.
     pub transcript: Option<Box<Transcript>>,
-    /// Secrets of the plan; empty if they may be shown.
+    /// The secrets of the plan, to be redacted; empty if they may be shown.
     pub known: KnownSecrets,
     /// Number of requests that the script pipelines, if known before the run.
     pub batch: usize,
@@ -101,7 +101,7 @@ pub struct Outcome {
     pub stopped: Vec<(usize, Duration)>,
     /// Observations of the target and the machine; `None` if they were not watched.
     pub seen: Option<MonitorReport>,
-    /// Responses in each tenth of a second, for at least the last minute; empty unless a probe may follow.
+    /// Number of responses in each tenth of a second, for at least the last minute; empty unless a probe may follow.
     pub recent: Vec<f64>,
     /// The probe after the run, if there was one.
     pub probe: Option<Probe>,
@@ -146,9 +146,9 @@ pub enum RunEnd {
     /// The duration elapsed.
     #[default]
     Duration,
-    /// All requests ended.
+    /// All requests of `-n` have ended.
     Requests,
-    /// A signal arrived.
+    /// A signal ended the run.
     Signal,
     /// A signal arrived before anything was sent to the target.
     NeverBegun,
@@ -301,7 +301,7 @@ impl Outcome {
         // If `-n` ends the schedule before the run, the last requests may still be in flight or unsent.
         let rest = after.pop_if(|last| last.until_ns == run.until_ns && unsent > 0);
         let waited = silences::common_gaps(&after, &self.silences).into_iter().map(|gap| {
-            // A request answered after the gap waited at least the length of the gap; bins are a thousandth wide.
+            // A request answered after the gap waited at least as long as the gap; histogram bins are 0.1 % wide.
             let at_least_ns = gap.length_ns() - gap.length_ns() / 500;
             let waits = open_loop
                 .into_iter()
@@ -323,7 +323,7 @@ impl Outcome {
         !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
-    /// Redacts secrets in texts of servers and scripts before they are shown.
+    /// Redacts secrets in texts from servers and scripts before they are shown.
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = KnownSecrets::from_plan(plan);
         let known = &self.known;
@@ -395,12 +395,13 @@ impl Outcome {
         self.count_lost_threads() > 0
     }
 
-    /// Number of threads that returned no result.
+    /// Number of threads that returned no result. Several panicked threads count as one.
     pub fn count_lost_threads(&self) -> u64 {
         self.stuck.len() as u64 + u64::from(matches!(self.breakdown, Some(Breakdown::Bug(_))))
     }
 
-    /// Maximum number of simultaneous connections: lower than planned if the open-file limit is too low.
+    /// Maximum number of simultaneous connections, over all machines: lower than planned if the open-file limit is too
+    /// low.
     pub fn most_connections(&self, plan: &Plan) -> u64 {
         if !self.machines.is_empty() {
             return self.machines.iter().map(|machine| machine.connections).sum();
@@ -425,7 +426,7 @@ impl Outcome {
         })
     }
 
-    /// Estimated share (0 to 1) of the threads' time spent inside the script.
+    /// Estimated share (0 to 1) of all threads' time that was spent in callbacks of the script.
     pub fn script_share(&self) -> f64 {
         let time_ns = self.elapsed.as_nanos() as f64 * self.workers.len() as f64;
         if time_ns > 0.0 { (self.totals.activity.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A probe after the run, with other numbers of requests in flight, excluded from all other figures. The stages of a
-/// run can replace a probe, without additional requests.
+/// A probe after the run: a series of short periods with other numbers of requests in flight. No other figure includes
+/// it. If the stages of a run already give the answer, they replace the probe, and no further request is sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Probe {
@@ -21,14 +21,14 @@ pub struct Probe {
     /// Reason for a missing result, as the end of a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// True if a probe with more requests in flight was wanted, not with fewer. Set only if the probe was too short or
-    /// did not take place.
+    /// True if a probe with more requests in flight was wanted, false for one with fewer. Set only if the probe was too
+    /// short or did not take place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
     /// True if a probe was planned but too little time was left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_planned: bool,
-    /// Probe duration in seconds that may give a result, if the probe was too short or did not take place.
+    /// Duration in seconds of a probe that may give a result; only if the probe was too short or did not take place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_s: Option<f64>,
 }
@@ -39,9 +39,9 @@ pub struct Probe {
 pub struct Slot {
     /// Number of requests in flight.
     pub in_flight: u32,
-    /// Length of a batch, in seconds.
+    /// Length of the period that each entry of `completed` counts, in seconds.
     pub tick_s: f64,
-    /// Responses in each batch of the counted part.
+    /// Number of responses in each such period. The start of the slot, while the queues settle, is left out.
     pub completed: Vec<u64>,
 }
 
@@ -85,7 +85,7 @@ impl Probe {
         Some((first, self.slots.iter().map(|slot| slot.in_flight).find(|&count| count != first)?))
     }
 
-    /// Responses per second in the slots with this number of requests in flight.
+    /// Mean responses per second over all slots with this number of requests in flight; zero if there is none.
     pub fn rate_per_s(&self, in_flight: u32) -> f64 {
         let slots = self.slots.iter().filter(|slot| slot.in_flight == in_flight);
         let (sum, seconds) = slots.fold((0, 0.0), |(sum, seconds), Slot { tick_s, completed, .. }| {
@@ -94,8 +94,8 @@ impl Probe {
         sum as f64 / seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// Combines the probes of several runs into one with only their common results; `None` if no run had a probe.
-    /// `overlap`: some of the runs took place at the same time.
+    /// Combines the probes of several runs into one with only their common results; `None` if no run had a probe, or if
+    /// only stages were evaluated and they do not agree. `overlap`: some of the runs took place at the same time.
     pub fn combine_runs(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
         if let [only] = each {
             return only.cloned();

@@ -23,8 +23,8 @@ pub struct Unreachable {
     reason: String,
 }
 
-/// Connects to each address, from the last to the first, and closes the connection. Returns the addresses that
-/// accepted.
+/// Connects to each address, from the last to the first as the imitated tools do, and closes the connection. Returns
+/// the addresses that accepted, in the original order.
 ///
 /// # Errors
 ///

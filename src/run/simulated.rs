@@ -15,8 +15,8 @@ use onrush_proto::Nanos;
 use super::threads::{self, NotStarted};
 use super::worker::Worker;
 
-/// A worker is given up after its script has not returned for this long on the machine's clock. No callback takes
-/// nearly as long, so the outcome does not depend on the load of the machine.
+/// A worker is given up if its script has not returned after this long on the machine's clock. No ordinary callback
+/// takes nearly as long, so the outcome does not depend on how busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Simulated {
@@ -96,7 +96,7 @@ impl Simulated {
         matches!(self.workers[index].state, WorkerState::Waiting | WorkerState::Lost)
     }
 
-    /// The results of worker `index`, once, after its end.
+    /// Takes the results of worker `index`; `None` before its end, and the second time.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         self.workers[index].end.take().map(|end| *end)
     }

@@ -23,11 +23,11 @@ pub struct RunProgress<'a> {
     pub warm_up: Option<Duration>,
     /// Responses so far, without the warm-up.
     pub requests: u64,
-    /// Upper bound on the responses to requests carried over from the warm-up.
+    /// Upper bound on how many of these responses answer requests that were sent in the warm-up.
     pub carried: u64,
     /// Responses per second over roughly the last second.
     pub requests_per_s: f64,
-    /// Start and end of that second, since the end of the warm-up.
+    /// Start and end of the period over which `requests_per_s` is measured, since the end of the warm-up.
     pub rate_of: (Duration, Duration),
     /// Requests so far without a good response in time, each counted once, as in the metric `errors`.
     pub errors: u64,
@@ -48,7 +48,7 @@ pub struct TimelineRow {
     pub until_ns: u64,
     /// Figures of the row.
     pub figures: RowFigures,
-    /// Number of machines lost by the end of the row, which therefore lacks part of their measurements.
+    /// Number of machines lost by the end of the row. The row lacks some or all of their measurements.
     pub machines_lost: u64,
 }
 
@@ -142,7 +142,7 @@ pub struct Collector {
     totals: Totals,
     /// Sum since the last progress.
     recent: Totals,
-    /// Share of each worker.
+    /// The share of each worker so far.
     pub shares: Vec<WorkerProgress>,
     /// The run second by second.
     pub timeline: Timeline,
@@ -201,14 +201,14 @@ impl Collector {
         link.mailbox.collect(|interval| self.add_interval(index, interval));
     }
 
-    /// Takes the rest of a finished worker, with `last` as its last interval.
+    /// Adds what a finished worker has not handed over yet; `last` is its last interval.
     pub fn end_worker<C: Count>(&mut self, index: usize, last: &Stats<C>) {
         self.collect_from(index);
         self.add_interval(index, last);
         self.past_ns[index] = u64::MAX;
     }
 
-    /// Records the end of worker `index`, which returned nothing.
+    /// Records that worker `index` has ended and will hand over nothing more.
     pub(super) fn leave_worker(&mut self, index: usize) {
         self.past_ns[index] = u64::MAX;
     }
@@ -257,7 +257,7 @@ impl Collector {
         self.past_ns.fill(u64::MAX);
     }
 
-    /// The next row that all workers have passed.
+    /// Takes the next row of the timeline; `None` until all workers have passed its end.
     pub fn next_finished_row(&mut self) -> Option<TimelineRow> {
         let until_ns = (self.given + 1) * SECOND_NS;
         // A worker exactly at the end of the row may end there, and then hands over more. After all workers have ended,
@@ -267,7 +267,7 @@ impl Collector {
         (is_running && self.past_ns.iter().all(is_past)).then(|| self.take_row_until(until_ns))
     }
 
-    /// The next remaining row after the end of the run at `elapsed_ns`.
+    /// Takes the next row that is left after the end of the run at `elapsed_ns`; `None` after the last.
     pub fn next_remaining_row(&mut self, elapsed_ns: u64) -> Option<TimelineRow> {
         let from_ns = self.given * SECOND_NS;
         let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|figures| *figures != RowFigures::default());
@@ -289,25 +289,27 @@ impl Collector {
         links.clone().any(|link| link.found_no_address()) && links.all(|link| link.found_no_address() || link.is_idle())
     }
 
-    /// Takes one of the refusals since the last call.
+    /// Takes one refusal that has not been taken yet, if there is one.
     pub fn take_refusal(&self) -> Option<Refused> {
         self.links.iter().find_map(|link| link.take_refusal())
     }
 
-    /// True if an error occurred that waiting does not resolve.
+    /// True if an error has occurred that waiting does not resolve; see [`is_hopeless`].
     pub fn is_hopeless(&self) -> bool {
         let mut rows = self.totals.ledger.rows().iter().chain(self.recent.ledger.rows());
         rows.any(|row| is_hopeless(row.cause))
     }
 
-    /// The totals so far.
+    /// The totals so far. The measurements since the last progress are added to them, and are no longer in the next
+    /// progress.
     pub fn totals(&mut self) -> &mut Totals {
         self.totals += &self.recent;
         self.recent.clear();
         &mut self.totals
     }
 
-    /// Reports the progress. `since_start` includes the warm-up.
+    /// Passes the progress to `notify` and returns its answer. `since_start` includes the warm-up, whose length is
+    /// `warm_up`.
     pub fn report_progress<T>(
         &mut self,
         since_start: Duration,
@@ -370,7 +372,7 @@ impl Collector {
 /// - the server speaks another version of HTTP, or neither TLS nor text
 /// - a proxy refused with a status that blames the client
 ///
-/// A status from the server means a refusal only if it says that the port expects TLS.
+/// A status from the server itself is such a refusal only if it says that the port expects TLS.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
         Cause::Protocol(error) => error.is_other_protocol(),

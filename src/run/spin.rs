@@ -20,7 +20,7 @@ pub struct Decision {
     pub reason: &'static str,
 }
 
-/// Decides for this plan on this machine.
+/// Decides whether the workers of this plan busy-poll on this machine. `addresses` are the target's.
 pub fn decide_busy_poll(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
     if let Io::Sim(_) = plan.io {
         return Decision { spins: false, reason: "the run is simulated" };
@@ -44,7 +44,7 @@ fn judge_busy_poll(asked: Spin, threads: usize, allowed: usize, online: usize, i
     }
 }
 
-/// True if this machine has the address: a socket can be bound only to a local address. Nothing is sent.
+/// True if this machine has the address, because a socket can be bound only to a local address. Nothing is sent.
 pub(super) fn is_local_address(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()

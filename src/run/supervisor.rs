@@ -31,12 +31,12 @@ const AT_FIRST: Duration = Duration::from_millis(50);
 const SHOW: Duration = Duration::from_millis(200);
 /// Shortest time that counts as a suspension: suspending and resuming a machine takes longer.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
-/// Time allowed for a callback at the end of a run.
+/// Time allowed for a callback that is still running at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
 /// Steps of a single request, each with its own timeout: connecting and the response.
 const ONCE_WAITS: u32 = 2;
 
-/// Workers that are set up and wait for a common release. Dropping this ends them without sending anything.
+/// Workers that are set up and wait to be released together. Dropping this ends them without sending anything.
 pub struct Prepared {
     pub(super) backend: &'static str,
     pub(super) descriptors: Option<Shortage>,
@@ -50,8 +50,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Releases the workers at the start, watches them until the last has ended, and sums the results. `clock` is the
-    /// clock of their backend. Returns idle connections if the workers were given any, and the workers if they stay.
+    /// Releases the workers at `start`, watches them until the last has ended, and sums the results. `clock` must be
+    /// the clock of their backend. Also returns the connections that are left idle, if the workers were given any, and
+    /// the workers, if they stay on.
     pub fn run(
         self,
         plan: &Plan,
@@ -413,7 +414,7 @@ fn time_until_midpoint(passed: Duration) -> Duration {
     Duration::from_nanos(SAMPLE_NS - (nanos(passed) + middle) % SAMPLE_NS)
 }
 
-/// Suspension of the machine between two readings of [`Clock::suspended_ns`].
+/// Time for which the machine was suspended between two readings of [`Clock::suspended_ns`].
 fn suspended_between(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
     // A thread that loses the processor during a reading slightly overestimates the time.

@@ -15,9 +15,9 @@ use super::{Interrupt, nanos};
 const LOOK: Duration = Duration::from_millis(5);
 /// Time allowed for workers to end after the stop: a script may be in a callback.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The length of a tick.
+/// Length of a tick, the period over which a tail counts responses.
 pub const TICK: Duration = Duration::from_nanos(LOOK_NS);
-/// Tick of the run's own counts, see [`Outcome::recent`](super::Outcome::recent).
+/// Length of the ticks in which the run itself counted responses, see [`Outcome::recent`](super::Outcome::recent).
 pub const RUN_TICK: Duration = Duration::from_nanos(SAMPLE_NS);
 
 /// The workers of a finished run. Dropping this ends them.
@@ -42,11 +42,11 @@ struct TailWorker {
     until: u64,
 }
 
-/// Records of a tail up to its end.
+/// What the staying workers measured from the end of the run until they ended.
 pub struct TailEnd {
-    /// The records since the run.
+    /// Sums of all workers since the end of the run.
     pub totals: Totals,
-    /// Total stall of the workers, in nanoseconds.
+    /// Stall time of the worker that was stalled longest, in nanoseconds.
     pub stalled_ns: u64,
     /// Threads (numbered from 1) that never returned from their script, with the blocking callback.
     pub stuck: Vec<(usize, &'static str)>,
@@ -69,7 +69,8 @@ impl Tail {
         Self { workers, control, parts, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
     }
 
-    /// Limits the total requests in flight over all lanes; `lanes`: per connection.
+    /// Limits the requests in flight over all connections. `lanes`: number of requests that one connection can have in
+    /// flight.
     pub fn limit_in_flight(&self, in_flight: u32, lanes: u32) {
         let of: u64 = self.parts.iter().map(|worker| u64::from(worker.connections)).sum();
         let mut before = 0;
@@ -81,12 +82,13 @@ impl Tail {
         }
     }
 
-    /// The current time.
+    /// The current time on the clock of the run.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Waits briefly and takes the intervals handed over meanwhile. Returns true while the workers continue.
+    /// Waits briefly and takes the intervals handed over meanwhile. Returns false once a worker has returned or all
+    /// were told to stop.
     pub fn wait_and_collect(&mut self, interrupt: &Interrupt) -> bool {
         self.workers.wait(LOOK, &mut self.clock);
         self.collect_intervals();
@@ -101,12 +103,12 @@ impl Tail {
         self.parts.iter().map(|worker| worker.link.in_flight()).sum()
     }
 
-    /// Number of the current tick.
+    /// Number of the current tick, counted from the start of measuring.
     pub fn current_tick(&self) -> u64 {
         nanos(self.now().saturating_duration_since(self.begun)) / LOOK_NS
     }
 
-    /// Responses in each tick from this one on, as far as every worker has handed over.
+    /// Responses in each tick from tick `from` on, up to the last tick for which every worker has handed over.
     pub fn complete_ticks(&self, from: u64) -> &[f64] {
         let place = |tick: u64| (tick.saturating_sub(self.first) as usize).min(self.ticks.len());
         let until = self.parts.iter().map(|worker| worker.until).min().unwrap_or(0);
@@ -135,7 +137,7 @@ impl Tail {
         }
     }
 
-    /// Ends the workers and sums their records.
+    /// Ends the workers and sums their measurements. Waits up to a second for a worker in a callback.
     pub fn end_workers(mut self) -> TailEnd {
         self.control.stop();
         let mut stayed: Vec<Option<Stayed>> = self.parts.iter().map(|_| None).collect();

@@ -76,7 +76,7 @@ enum ThreadResult {
     Stayed(Box<Stayed>),
 }
 
-/// Hand-over point of a worker that stays.
+/// Where a worker that stays after the run leaves its results.
 #[derive(Default)]
 struct Handover {
     end: Mutex<Option<Box<WorkerEnd>>>,
@@ -107,7 +107,7 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Creates every worker in its own thread, which also creates the backend, because only that thread can use it.
-    /// `files`: open files needed for the requested load; the actual load may be smaller.
+    /// `files`: number of open files that the requested load needs, for the remedy in an error.
     ///
     /// # Errors
     ///
@@ -161,7 +161,7 @@ impl Threads {
         self.gate.open(Some(start));
     }
 
-    /// Waits for this long, or until a worker has returned.
+    /// Waits for this long, or until a worker has returned. May also return early for no reason.
     pub fn wait(&self, length: Duration) {
         let joined = self.workers.iter().filter(|worker| worker.is_none()).count();
         let returns = self.returning.load(Ordering::Relaxed) > joined;
@@ -173,7 +173,7 @@ impl Threads {
         !self.handovers[index].has_ended() && self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
     }
 
-    /// The results of worker `index`, once, after its end; none from a panicked worker.
+    /// Takes the results of worker `index`; `None` before its end, the second time, and from a worker that panicked.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         let handover = &self.handovers[index];
         if handover.has_ended() {
@@ -185,7 +185,8 @@ impl Threads {
         }
     }
 
-    /// Takes the final results of worker `index`, if it stayed and was stopped; none from a panicked worker.
+    /// Takes the final results of worker `index`, if it stayed after the run and has been stopped; `None` from a worker
+    /// that panicked.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self.join(index)? {
             ThreadResult::Ended(_) => None,
@@ -257,12 +258,13 @@ fn run_worker<B: OfThread>(
 struct StartGate(OnceLock<Option<Instant>>);
 
 impl StartGate {
-    /// Releases the workers to start at this moment, or to end without a start; only the first call counts.
+    /// Releases the workers to start at this moment, or to end without a start. Later calls have no effect.
     fn open(&self, begin: Option<Instant>) {
         let _ = self.0.set(begin);
     }
 
-    /// Waits for the release or for a stop. Returns the start of the run, if it starts.
+    /// Waits for the release, then for the start or for a stop. Returns the start; `None` if the workers should end
+    /// without one.
     fn wait(&self, control: &Control) -> Option<Instant> {
         let begin = (*self.0.wait())?;
         loop {

@@ -15,7 +15,7 @@ use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, Pr
 pub struct StopRuleResult {
     /// True if each metric was as precise as requested.
     pub reached: bool,
-    /// The evaluated part of the run, from its start.
+    /// Length of the part of the run that was evaluated, which starts with measuring.
     pub at: Duration,
     /// The metrics of the rule.
     pub terms: Vec<MetricPrecision>,
@@ -115,13 +115,14 @@ impl MetricPrecision {
         self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
     }
 
-    /// Number of responses that each batch needs for this metric.
+    /// Minimum number of responses in each batch for an estimate of this metric.
     pub fn completed_min(&self) -> u64 {
         self.term.completed_min()
     }
 }
 
-/// The latencies of responses with a status of this class: 2xx is the rest after all others.
+/// The latencies of responses with a status of this class. Only the other classes are recorded separately: 2xx is what
+/// remains.
 fn class_latencies<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
     let mut latencies = Distribution::new();
     let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);

@@ -11,14 +11,14 @@ use super::snapshot::{Collector, is_hopeless};
 /// Default limit on the wait for the target.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Address that a run waits for, the cause, and the limit.
+/// The address that a run waits for, why it did not accept a connection, and for how long the run waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The last address tried.
     pub address: SocketAddr,
     /// The cause of the failure to connect.
     pub cause: Cause,
-    /// Limit on the wait, from the start of the run.
+    /// Maximum wait, counted from the start of the run.
     pub limit: Duration,
 }
 

@@ -14,7 +14,7 @@ use onrush_engine::{
     Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, RequestLog, Samples, Spare, WorkerLink,
 };
 
-/// A script's part in a run.
+/// A script's part in a run: what every worker must know about it.
 pub struct RunScript {
     /// Number of requests in the script's first batch.
     pub depth: usize,
@@ -26,7 +26,7 @@ pub struct RunScript {
 
 /// A worker's part of a script.
 pub struct WorkerScript {
-    /// The requests, if they never change.
+    /// The bytes of the requests, if the script wrote them before the run and they never change.
     pub prebuilt: Option<Vec<u8>>,
     /// Creates the callbacks into the script.
     pub callbacks: MakeCallbacks,
@@ -107,7 +107,7 @@ pub(super) fn http2_options(Http { streams, settings, .. }: &Http, batch: usize)
     }
 }
 
-/// The requests that a script wrote before the run; they were checked then to be complete.
+/// Parses the requests that a script wrote before the run. They have been checked to be complete.
 fn parse_requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
     let complete = outline_any(bytes, &mut outlines);

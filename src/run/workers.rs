@@ -59,7 +59,7 @@ impl Workers {
         }
     }
 
-    /// The results of worker `index`, once, after its end; none from a panicked worker.
+    /// Takes the results of worker `index`; `None` before its end, the second time, and from a worker that panicked.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         match self {
             Self::Threads(threads) => threads.take_end(index),
@@ -77,7 +77,7 @@ impl Workers {
         }
     }
 
-    /// True if worker `index` has returned. A worker on another machine has returned at its end.
+    /// True if worker `index` has returned. A worker on another machine has returned once it has ended.
     pub fn has_returned(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.has_returned(index),
@@ -95,7 +95,7 @@ impl Workers {
         }
     }
 
-    /// Messages about other machines since the last call.
+    /// Takes the messages about other machines, for the user, that were added since the last call.
     pub fn take_messages(&mut self) -> Vec<String> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => Vec::new(),

@@ -86,7 +86,8 @@ impl Connections {
         &self.sums
     }
 
-    /// True if connections to the target's address end elsewhere.
+    /// True if connections to the target's address were seen at the generator's end but never at the target's: they
+    /// lead elsewhere, for instance into a container.
     pub fn are_forwarded(&self) -> bool {
         self.passed_by && !self.was_any
     }

@@ -16,7 +16,7 @@ pub struct ControlGroups {
 }
 
 impl ControlGroups {
-    /// Adds the group of a process, given by number or `self`.
+    /// Adds the group of a process, given by its number or as `self`.
     pub fn add_process(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
         // Hybrid mode has both versions, but version 2 then does not limit processors.
@@ -40,22 +40,22 @@ impl ControlGroups {
         !self.has_hidden && !self.levels.is_empty()
     }
 
-    /// Restarts the counts.
+    /// Counts throttled time from now on.
     pub fn restart_counts(&mut self) {
         for (level, before_ns) in &mut self.before_ns {
             *before_ns = read_throttled_ns(level);
         }
     }
 
-    /// Throttled time of the most throttled group. The kernel sums this time over processors, so it may exceed the
-    /// length of the run.
+    /// Throttled time since the last restart in the most throttled group. The kernel sums it over processors, so it may
+    /// exceed the length of the run.
     pub fn throttled_ns(&self) -> u64 {
         let gained =
             self.before_ns.iter().map(|(level, before_ns)| read_throttled_ns(level).saturating_sub(*before_ns));
         gained.max().unwrap_or_default()
     }
 
-    /// Number of processors that the groups allow together; `None` if unlimited.
+    /// Number of processors that the groups allow together; `None` if one of them is unlimited.
     pub fn allowed_processors(&self) -> Option<f64> {
         // A limit shared by several groups counts once.
         let limits: Option<BTreeMap<&Path, f64>> = self.levels.iter().map(|levels| tightest_limit(levels)).collect();

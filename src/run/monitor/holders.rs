@@ -13,15 +13,16 @@ pub struct Holders {
     inodes: HashSet<u64>,
     /// The inspected processes.
     seen: HashSet<u32>,
-    /// True if some processes could not be inspected.
+    /// True if some processes could not be inspected for lack of permission.
     pub were_denied: bool,
     /// True if all processes were inspected.
     pub are_complete: bool,
 }
 
 impl Holders {
-    /// Searches until time is up. Returns the newly found processes that hold one of these sockets. Skips this process,
-    /// and process 1, which may hold sockets for others.
+    /// Continues the search until `is_over` returns true, or starts anew if `inodes` has changed. Returns the newly
+    /// found processes that hold one of these sockets. Skips this process, and process 1, which may hold sockets for
+    /// others.
     pub fn search_processes(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
         if inodes.is_empty() {
             return Vec::new();

@@ -20,7 +20,7 @@ pub enum LocalTarget {
     Unix(Vec<PathBuf>),
 }
 
-/// A listening socket.
+/// A listening socket that receives the load, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Inode of the socket.
@@ -32,8 +32,8 @@ pub struct Listener {
 }
 
 impl LocalTarget {
-    /// The local destination of connections to these addresses or to a Unix socket; `None` for a remote target.
-    /// Connections through a proxy go to the proxy.
+    /// The local destination of connections to these addresses, or to a Unix socket if there is one; `None` if any
+    /// address belongs to another machine. With a proxy, the addresses must be the proxy's.
     pub fn for_addresses(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
             let are_here = addresses.iter().all(|&address| spin::is_local_address(address));

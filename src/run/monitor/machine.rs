@@ -7,7 +7,7 @@ use onrush_engine::backend::wall_offset_ns;
 /// Smallest wall-clock step that is reported: well above the time between two readings.
 const STEP_MIN_S: f64 = 0.05;
 
-/// A reading of the machine.
+/// The counters of the machine at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MachineReading {
     /// Stolen ticks and all ticks of all processors.
@@ -19,7 +19,7 @@ pub struct MachineReading {
 }
 
 impl MachineReading {
-    /// Takes a reading.
+    /// Reads the counters now; those that cannot be read are unknown.
     pub fn read() -> Self {
         Self {
             stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| parse_stolen_ticks(&text)),
@@ -28,7 +28,7 @@ impl MachineReading {
         }
     }
 
-    /// Share of the processors' time stolen by the hypervisor since an earlier reading.
+    /// Share (0 to 1) of the processors' time stolen by the hypervisor since an earlier reading; `None` if unknown.
     pub fn stolen_since(&self, before: &Self) -> Option<f64> {
         let (now, before) = self.stolen.zip(before.stolen)?;
         let all = now.1.saturating_sub(before.1);
@@ -36,12 +36,13 @@ impl MachineReading {
         Some(if all > 0 { now.0.saturating_sub(before.0) as f64 / all as f64 } else { 0.0 })
     }
 
-    /// Number of accept-queue overflows since an earlier reading.
+    /// Number of accept-queue overflows since an earlier reading; `None` if unknown.
     pub fn overflows_since(&self, before: &Self) -> Option<u64> {
         self.overflows.zip(before.overflows).map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// Step of the wall clock since an earlier reading; `None` if it was not set.
+    /// Step of the wall clock since an earlier reading, in seconds, negative if backwards; `None` if it is too small to
+    /// report.
     pub fn step_since_s(&self, before: &Self) -> Option<f64> {
         let step_s = (self.offset_ns - before.offset_ns) as f64 / 1e9;
         (step_s.abs() >= STEP_MIN_S).then_some(step_s)

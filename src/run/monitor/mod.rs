@@ -76,7 +76,8 @@ impl Monitor {
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
-    /// Starts counting at `begins`, together with measuring. `passed` is the time since the start of the run.
+    /// Starts counting anew once `passed` (the time since the start of the run) has reached `begins`, when measuring
+    /// starts. Further calls with the same `begins` do nothing.
     pub fn start_counting(&mut self, begins: Duration, passed: Duration) {
         if passed >= begins && self.counts_from != Some(begins) {
             self.counts_from = Some(begins);
@@ -85,7 +86,7 @@ impl Monitor {
         }
     }
 
-    /// Ends watching together with measuring, and returns the observations.
+    /// Ends watching and returns the observations since the start of counting.
     pub fn stop_watching(mut self) -> MonitorReport {
         self.order_end();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()

@@ -17,7 +17,7 @@ use super::seen::{self, Listening, MonitorReport, Network, Target};
 use super::{PollerOrders, Unobserved};
 use crate::run::nanos;
 
-/// Interval of reading queues and connections.
+/// Time between two readings of queues and connections.
 const LOOK: Duration = Duration::from_millis(250);
 /// Number of rounds between two readings of processes.
 const LOOKS_PER_ROUND: u32 = 4;
@@ -243,7 +243,7 @@ impl Poller {
     }
 }
 
-/// Returns a function that is true once this thread has used this much processor time. Other threads do not count.
+/// Returns a function that returns true once the calling thread has used this much more processor time.
 fn cpu_time_limit(time: Duration) -> impl Fn() -> bool {
     let until_ns = thread_cpu_ns() + nanos(time);
     move || thread_cpu_ns() >= until_ns

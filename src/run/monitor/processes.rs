@@ -59,7 +59,7 @@ impl ThreadTimes {
 }
 
 impl Processes {
-    /// Adds a process, unless it has ended.
+    /// Adds a process by its number, unless it has ended.
     pub fn add_process(&mut self, id: u32) {
         let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
         // All the time of a process started after the start of counting counts.
@@ -71,7 +71,7 @@ impl Processes {
         self.update_most();
     }
 
-    /// Restarts counting.
+    /// Counts processor time from now on.
     pub fn restart_counts(&mut self, is_over: &dyn Fn() -> bool) {
         self.read_processes(is_over);
         self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());
@@ -109,23 +109,23 @@ impl Processes {
         self.all.is_empty()
     }
 
-    /// True if all processes have ended.
+    /// True if all processes that were found have ended, or none was found.
     pub fn have_ended(&self) -> bool {
         self.all.values().all(|process| !process.stat.is_alive)
     }
 
-    /// Name of the oldest process.
+    /// Name of the process that has run longest; empty if none was found.
     pub fn oldest_name(&self) -> String {
         let first = self.all.iter().min_by_key(|(id, process)| (process.stat.started_ns, **id));
         first.map(|(_, process)| process.stat.name.clone()).unwrap_or_default()
     }
 
-    /// Total processor time of the processes.
+    /// Total processor time of the processes since counting started.
     pub fn cpu_ns(&self) -> u64 {
         self.all.values().map(Process::cpu_ns).sum()
     }
 
-    /// Processor time of the busiest thread.
+    /// Processor time of the busiest thread since counting started.
     pub fn busiest_ns(&self) -> u64 {
         self.all.values().map(Process::busiest_ns).max().unwrap_or_default()
     }
@@ -135,7 +135,7 @@ impl Processes {
         self.all.values().filter_map(|process| process.queued_ns).max()
     }
 
-    /// Number of online processors on which the threads may run.
+    /// Number of online processors on which any of the threads may run; all online ones if that is unknown.
     pub fn allowed_processors(&self) -> usize {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
         let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();

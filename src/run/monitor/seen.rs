@@ -57,7 +57,7 @@ pub struct Listening {
     pub waiting_max: u32,
     /// Limit on the number of waiting connections.
     pub limit: u32,
-    /// Number of accept-queue overflows in this network namespace.
+    /// Number of accept-queue overflows in this network namespace, of any socket; left out if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflows: Option<u64>,
 }
@@ -66,13 +66,13 @@ pub struct Listening {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// Share of the processors' time that the hypervisor gave to others.
+    /// Share of the processors' time that the hypervisor gave to others; left out if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<f64>,
     /// Step of the wall clock, forwards or backwards. In a sum: the largest step of any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_s: Option<f64>,
-    /// Total suspension in seconds.
+    /// Total time for which the machine was suspended, in seconds.
     pub suspended_s: f64,
 }
 
@@ -103,16 +103,16 @@ pub struct Network {
     pub lost: Option<u64>,
     /// Lost segments per request.
     pub lost_per_request: f64,
-    /// Share of the time with data in flight.
+    /// Share of the time in which data was in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<f64>,
-    /// Share of the time limited by the peer's window.
+    /// Share of the time in which the peer's window limited sending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_limited: Option<f64>,
-    /// Share of the time limited by the send buffer.
+    /// Share of the time in which the size of the send buffer limited sending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_limited: Option<f64>,
-    /// Share of the readings with a request in flight in which only part of the response had arrived.
+    /// Share of the readings at which only part of a response had arrived, among those with a request in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_answered: Option<f64>,
 }

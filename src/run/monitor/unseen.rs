@@ -37,7 +37,7 @@ pub enum Unobserved {
 }
 
 impl Unobserved {
-    /// The sockets, for this reason.
+    /// The error that the sockets cannot be observed, for this reason.
     pub fn from_socket_error(error: &io::Error) -> Self {
         Self::Sockets(Errno::from_io_error(error).unwrap_or(Errno::IO))
     }

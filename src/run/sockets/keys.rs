@@ -5,7 +5,7 @@ use super::value::SocketValue;
 /// A field of a socket's `struct tcp_info`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Name in files: `ss`'s name, or the usual one in scripts around `ss`.
+    /// Name in files: the name in `ss`, or the one that scripts around `ss` usually give it.
     pub name: &'static str,
     /// Offset of the field, in bytes.
     at: usize,
@@ -103,7 +103,8 @@ pub const KEYS: [Key; 48] = [
 ];
 
 impl Key {
-    /// Reads the field from `TCP_INFO`, which is shorter on older kernels; `None` if unavailable.
+    /// Reads the field from the bytes of `TCP_INFO`; `None` if an older kernel's are too short, or
+    /// the field is not available.
     pub fn read_value(&self, info: &[u8]) -> Option<SocketValue<'static>> {
         let whole = self.raw_value(info)?;
         Some(match self.unit {

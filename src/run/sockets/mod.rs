@@ -49,9 +49,9 @@ pub struct SocketSample {
     pub time: Duration,
     /// The reading of each socket.
     pub readings: Vec<SocketReading>,
-    /// Number of sockets left out.
+    /// Number of matching sockets beyond the maximum, which the sample leaves out.
     pub left_out: u64,
-    /// The kernel's error, if it refused the request.
+    /// The kernel's error, if it refused the request: the sample is then empty or incomplete.
     pub failure: Option<Errno>,
 }
 
@@ -66,8 +66,8 @@ pub struct SocketSampler {
 }
 
 impl SocketSampler {
-    /// Prepares sampling if the plan asks for it. Also `None` for a run over a Unix socket without a filter, which has
-    /// no TCP connections.
+    /// Prepares sampling. `Ok(None)` if the plan does not ask for it, and for a run over a Unix socket without a
+    /// filter, which has no TCP connections.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ impl SocketSampler {
         self.start.take().map(|waiting| waiting.send(start));
     }
 
-    /// Passes on the samples taken since the last call; measuring starts at `begins`.
+    /// Passes on the samples taken since the last call. `begins`: start of measuring, from which [`SocketSample::at_s`]
+    /// counts.
     pub fn pass_on_samples(&mut self, begins: Instant, mut pass: impl FnMut(&SocketSample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();

@@ -12,8 +12,8 @@ use super::reservoir::Reservoir;
 use crate::run::diag;
 use crate::run::monitor;
 
-/// The connections of the run. Other processes may also be connected to the target, so sockets are matched by the
-/// inodes of this process's descriptors. Reading the inodes takes longer than a sample.
+/// The connections of the run. Other processes may also be connected to the target, so sockets are recognised by the
+/// inodes of this process's descriptors. Reading those takes longer than taking a sample.
 #[derive(Debug)]
 pub struct OwnConnections {
     addresses: Vec<(IpAddr, u16)>,

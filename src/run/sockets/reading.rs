@@ -49,7 +49,7 @@ const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
 pub struct SocketReading(Box<[u8]>);
 
 impl SocketReading {
-    /// The reading from a message of the kernel's reply.
+    /// The reading in a message of the kernel's reply; `None` if the message is too short.
     pub fn from_message(body: &[u8]) -> Option<Self> {
         diag::parse_endpoints(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
     }
@@ -59,27 +59,28 @@ impl SocketReading {
         u64::from(self.info_word(48)) << 32 | u64::from(self.info_word(44))
     }
 
-    /// The smoothed round trip, in microseconds.
+    /// The smoothed round trip, in microseconds; `None` if the kernel does not report it.
     pub fn rtt_us(&self) -> Option<u64> {
         RTT.raw_value(self.tcp_info())
     }
 
-    /// The congestion window, in segments.
+    /// The congestion window, in segments; `None` if the kernel does not report it.
     pub fn cwnd(&self) -> Option<u64> {
         CWND.raw_value(self.tcp_info())
     }
 
-    /// Recent rate at which data reached the peer, in bits per second; `None` if nothing was sent.
+    /// Recent rate at which data reached the peer, in bits per second; `None` if the kernel has not measured one yet.
     pub fn delivery_bps(&self) -> Option<u64> {
         DELIVERY_RATE.raw_value(self.tcp_info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
     }
 
-    /// Segments retransmitted since the connection was opened.
+    /// Number of segments retransmitted since the connection was opened; `None` if the kernel does not report it.
     pub fn retransmits(&self) -> Option<u64> {
         RETRANS_TOTAL.raw_value(self.tcp_info())
     }
 
-    /// Used shares (0 to 1) of the receive and send buffer limits.
+    /// How full the receive and the send buffer are, as shares of their limits (0 to 1, or slightly more); `None` if
+    /// the kernel does not report it.
     pub fn buffer_use(&self) -> Option<[f64; 2]> {
         let memory = self.attribute(SKMEM)?;
         let share = |used: usize, limit: usize| {
@@ -219,7 +220,7 @@ fn split_half_bytes([low, high]: [u8; 2]) -> [u8; 2] {
     if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
 }
 
-/// The socket as the subject of filters, from a message of the kernel's reply.
+/// The state and addresses by which a filter judges a socket, from a message of the kernel's reply.
 pub fn filter_subject(body: &[u8]) -> Option<Subject> {
     let (_, [local, peer]) = diag::parse_endpoints(body)?;
     Some(Subject { state: *body.get(1)?, local, peer })

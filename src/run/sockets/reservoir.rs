@@ -49,7 +49,8 @@ impl Reservoir {
         Self { seed, most, chosen: BinaryHeap::new(), left_out: 0 }
     }
 
-    /// Adds a socket's message to the sample; a full sample drops the largest number.
+    /// Offers the kernel's message about a socket to the sample. If the sample is full, the socket with the largest
+    /// number is left out.
     pub fn offer_socket(&mut self, body: &[u8]) {
         let number = hash_socket(self.seed, body);
         if self.chosen.len() == self.most {

@@ -23,8 +23,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 const PHASE: Duration = Duration::from_millis(500);
 /// Maximum number of sockets per sample.
 const SOCKETS_MAX: usize = 1_000;
-/// The time between two samples is at least this many times the duration of one. Together with the writing, sampling
-/// takes less than 1 % of a processor.
+/// Minimum time between two samples, as a multiple of the time that taking one needs. Sampling, including the writing
+/// of the samples, thus takes less than 1 % of a processor.
 const REST: u32 = 150;
 
 /// Takes samples.

@@ -1,8 +1,8 @@
-//! The value of a socket key.
+//! The value of a field of a socket reading.
 
 use serde::{Serialize, Serializer};
 
-/// The value of a socket key.
+/// The value of a field of a socket reading, as files show it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SocketValue<'a> {
     /// A whole number.
