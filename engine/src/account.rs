@@ -6,7 +6,7 @@ use onrush_stats::Activity;
 
 use crate::backend::{monotonic_ns, thread_cpu_ns, thread_system_ns};
 
-/// The kernel's counters for this thread.
+/// The kernel's counters for the calling thread.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// The thread's `schedstat`, if there is one.
@@ -29,7 +29,7 @@ impl Account {
         Self { schedstat, ..Self::default() }
     }
 
-    /// Counts from now on.
+    /// Starts a new period without returning the last one.
     pub fn restart_counting(&mut self) {
         self.last = self.read_counters();
     }
@@ -48,7 +48,7 @@ impl Account {
         }
     }
 
-    /// Processor time since the last reading, in nanoseconds.
+    /// Processor time of the calling thread since the last reading, in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         thread_cpu_ns() - (self.last.user_ns + self.last.system_ns)
     }

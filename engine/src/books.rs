@@ -28,7 +28,7 @@ pub(super) struct Books {
     pub script_noted_ns: u64,
     /// The kernel's account of the thread; `None` in virtual time.
     pub account: Option<Account>,
-    /// Times in which the worker was stalled.
+    /// Periods in which the worker was stalled.
     pub stalls: Vec<Gap>,
     /// Measurements up to the end of the run, once the run has ended and goes on uncounted.
     pub measured: Option<Box<Measured>>,
@@ -36,7 +36,7 @@ pub(super) struct Books {
     pub stays: bool,
     /// True if the worker goes on until the ends of all requests are known.
     pub is_settled: bool,
-    /// Times in which the script held the worker up.
+    /// Periods in which the script held up the worker.
     pub in_script: Vec<Gap>,
 }
 
@@ -61,7 +61,7 @@ impl Books {
         }
     }
 
-    /// Measures from `start` on, for `duration_ns` if the end is known.
+    /// Starts measuring at `start`, for `duration_ns`; `None`: the end is not known yet.
     pub fn begin_measuring(&mut self, start: Nanos, duration_ns: Option<u64>) {
         self.start = start;
         self.end_at = duration_ns.map_or(Nanos::MAX, |duration_ns| start + duration_ns);
@@ -120,7 +120,7 @@ impl Books {
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
-    /// Records a long time in the script, from the start of measuring on.
+    /// Records a long script call; only the part within the measured window counts.
     pub fn record_script_delay(&mut self, from: Nanos, until: Nanos) {
         let gap = Gap { from_ns: from.since(self.start), until_ns: until.min(self.end_at).since(self.start) };
         if gap.length_ns() > 0 {
@@ -129,8 +129,9 @@ impl Books {
         }
     }
 
-    /// Hands the interval since the last call to the supervisor. The interval ends at its due time, so that it lies in
-    /// one row of the timeline. The turn of the loop that hands it over still belongs to it.
+    /// Hands the interval since the last call to the supervisor, or keeps it for the next call if the supervisor is not
+    /// ready. The interval ends at its due time, so that it falls into one row of the timeline. It includes the turn of
+    /// the loop that hands it over.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.settle_account();
         let until_ns = now.since(self.start) / self.sample_ns * self.sample_ns;

@@ -15,46 +15,49 @@ use super::source::Source;
 /// A worker's callbacks.
 #[derive(Default)]
 pub struct Callbacks {
-    /// Called with every complete response.
+    /// Called with every complete response, but not after a failed request.
     pub response: Option<OnResponse>,
-    /// Returns the connection's pause before a batch.
+    /// Returns a connection's pause before its next batch; `None`: no pauses.
     pub think_ns: Option<Think>,
-    /// True if this worker must end. Checked after each callback and after each batch of a source.
+    /// Returns true if this worker must end. Checked after each callback and after each batch from the source.
     pub is_stopped: Option<Box<dyn Fn() -> bool>>,
-    /// Returns the address for a new connection; `None`: the plan decides.
+    /// Returns the address for a new connection; if it returns `None`, the plan decides.
     pub address: Option<Box<dyn Fn() -> Option<SocketAddr>>>,
-    /// Total script time of the worker, in nanoseconds; may be an estimate.
+    /// Returns the worker's total script time in nanoseconds; may be an estimate that later falls.
     pub spent_ns: Option<Box<dyn Fn() -> u64>>,
-    /// Takes the long script times since the last call: start and end, in nanoseconds of the system's monotonic clock.
+    /// Returns the long script calls since it was last called: start and end, in nanoseconds of the system's monotonic
+    /// clock.
     pub take_long: Option<TakeLong>,
 }
 
-/// Makes a worker's callbacks in its thread, and its source unless the plan has the requests.
+/// Makes a worker's callbacks, called in the worker's thread. Also makes its source, or `None` if the requests come
+/// from the plan.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
 /// Receives each line that a script logs, with its line end.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// A connection's pause, in nanoseconds; `None`: the script returned something that is not a time.
+/// Returns a connection's pause in nanoseconds; `None`: the script returned something that is not a time, so there is
+/// no pause. Fails if the script raises an error or exits.
 pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 
-/// Takes periods: start and end.
+/// Returns periods, start and end, in nanoseconds of the system's monotonic clock.
 pub type TakeLong = Box<dyn Fn() -> Vec<(u64, u64)>>;
 
-/// A callback for every complete response, and the parts that the callback reads.
+/// A callback for every complete response, and the parts of the response that it reads.
 pub struct OnResponse {
     /// True if `response()` reads the header fields.
     pub headers: bool,
     /// True if `response()` reads the body.
     pub body: bool,
-    /// The callback. If it fails, the run ends with the measurements so far.
+    /// The callback. If it fails, the run ends and keeps the measurements so far.
     pub call: HandleResponse,
 }
 
 /// Called with a complete response.
 pub type HandleResponse = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
 
-/// The parts of a complete response that the callback needs.
+/// A complete response as the callback sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
     /// The status.
@@ -71,10 +74,10 @@ pub struct Response<'a> {
     pub remark: Option<&'a Remark>,
 }
 
-/// Existing callbacks; fixed before the run.
+/// Which callbacks exist, and what they read; fixed before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// True if the source is called for every batch.
+    /// True if the source is called for every batch instead of once.
     pub request: bool,
     /// True if connections pause before a batch.
     pub delay: bool,

@@ -14,7 +14,8 @@ pub fn phase_of(part: ResponsePart) -> Phase {
     }
 }
 
-/// The phase in which a request's transport failure is recorded.
+/// The phase in which a request's transport failure is recorded: the body once a status has arrived, otherwise the
+/// head.
 pub fn phase_of_transport(request: &OpenRequest) -> Phase {
     if request.status.is_some() { Phase::Body } else { Phase::Head }
 }
@@ -37,7 +38,8 @@ pub fn cause_of(errno: Errno) -> Cause {
     }
 }
 
-/// True if an error is local to this machine and says nothing about the address.
+/// True if this machine lacks the means to connect (descriptors, memory, local ports): the error says nothing about the
+/// address.
 pub fn is_local(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
 }

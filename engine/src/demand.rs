@@ -5,16 +5,16 @@ use onrush_plan::ConnectionLevels;
 /// Number of connections that a worker keeps open, in its first slots.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// As many as allowed.
+    /// As many as allowed, from the start.
     All,
-    /// This many at first; more while due requests wait for a connection.
+    /// This many at first, and more whenever due requests wait for a connection.
     Growing(u32),
-    /// According to the stages.
+    /// The number changes over time as the plan's stages say.
     Staged(ConnectionLevels),
 }
 
 impl Demand {
-    /// The initial number, if `most` are allowed.
+    /// The number to open at the start, if `most` are allowed.
     pub fn initial_connections(&self, most: u32) -> u32 {
         match self {
             Self::All => most,

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onrush_proto::http1;
 
-/// Memory limit of the kept parts in the whole process, in bytes: a server that never stops sending must not use up
-/// everything.
+/// Default limit on the memory for kept parts, in bytes: a server that never stops sending must not use up all memory.
 const PARTS_MAX: usize = 256 * 1024 * 1024;
-/// Memory that a connection keeps from a part of an earlier response, in bytes.
+/// Memory that a connection keeps for later from one part of a response, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
 /// Smallest amount that a body takes from the budget at once, in bytes, however small its pieces.
 const STEP_BYTES: usize = 512;
@@ -38,7 +37,7 @@ impl Budget {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// True if more than half is in use, so that connections must not keep memory for later.
+    /// True if more than half is in use: connections must then keep no memory for later.
     fn is_tight(&self) -> bool {
         self.left.load(Ordering::Relaxed) < self.max / 2
     }
@@ -92,7 +91,7 @@ impl Shelf {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
 
-    /// Takes the memory for one response from the shelf.
+    /// Takes the memory for one response from the shelf, or makes some if the shelf is empty.
     pub fn take_memory(&mut self) -> Box<KeptResponse> {
         self.free.pop().unwrap_or_else(|| Box::new(KeptResponse::new(&self.budget)))
     }
@@ -160,7 +159,7 @@ impl Part {
         self.bytes.capacity() - self.bytes.len()
     }
 
-    /// Makes room for `missing` more bytes and some to come, within the budget.
+    /// Makes room for `missing` more bytes, and for some after them, as far as the budget allows.
     fn grow(&mut self, missing: usize) {
         let granted = self.budget.take_up_to(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
         self.bytes.reserve_exact(self.room() + granted);

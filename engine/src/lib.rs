@@ -126,16 +126,17 @@ use turn::Turn;
 const HANDLED_PER_TURN: usize = 512;
 /// Largest number of connections swept in one turn of the loop.
 const SWEPT_PER_TURN: u32 = 16_384;
-/// Age, in nanoseconds, above which an unfinished connect at the end counts as an error: the target did not respond.
+/// Age, in nanoseconds, above which a connect still unfinished at the end counts as an error: the target did not
+/// respond.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
-/// The work of a worker: its requests, their times, the protocol, and the script's callbacks.
+/// The work for one worker: its requests, their due times, the protocol, and the script's callbacks.
 pub struct Job {
     /// The requests.
     pub source: Box<dyn Source>,
-    /// The times of the requests.
+    /// The due times of the requests, or none in a closed loop.
     pub pacer: Pacer,
-    /// The protocol of new connections.
+    /// Chooses the protocol of each new connection.
     pub make_protocol: MakeProtocol,
     /// State shared by HTTP/2 connections, if there may be any.
     pub http2: Option<SharedContext>,
@@ -157,11 +158,12 @@ pub struct Engine<B: Backend> {
     http2: Option<SharedContext>,
 }
 
-/// A thread's backend. Its loop is compiled in this package, with this package's optimisation, instead of the caller's.
+/// A backend that runs an engine on a thread. The loop is compiled in this package, with this package's optimisation
+/// settings instead of the caller's.
 pub trait OfThread: Backend + Sized {
     /// Runs an engine to its end; see [`Engine::run`].
     fn run(engine: Engine<Self>, begin: Instant) -> (WorkerEnd, Option<Engine<Self>>);
-    /// Runs a staying engine on after that; see [`Engine::stay`].
+    /// Continues an engine that [`Self::run`] returned because it stays; see [`Engine::stay`].
     fn stay(engine: Engine<Self>) -> Stayed;
 }
 
@@ -181,7 +183,7 @@ macro_rules! of_thread {
 
 of_thread!(backend::Epoll);
 of_thread!(backend::Uring);
-/// Otherwise a simulated engine takes turns ([`Engine::run_past`]).
+/// In whole simulated runs, several engines take turns instead ([`Engine::run_past`]).
 #[cfg(any(test, feature = "testing"))]
 const _: () = {
     of_thread!(backend::Sim);
@@ -191,14 +193,15 @@ const _: () = {
 pub enum Advanced<B: Backend> {
     /// The run goes on.
     Running(Box<Engine<B>>),
-    /// The run has ended. The engine is present if it stays.
+    /// The run has ended. The engine is returned with the results if it stays.
     Ended(Box<WorkerEnd>, Option<Box<Engine<B>>>),
-    /// An engine that stayed was stopped.
+    /// An engine that stayed after its run has been stopped.
     Left(Box<Stayed>),
 }
 
 impl<B: Backend> Engine<B> {
-    /// An engine before its start.
+    /// An engine before its start. With TLS, seeds the calling thread's random generator, so call it in the worker's
+    /// thread.
     pub fn new(config: Config, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {
         if let Some(tls) = &config.tls {
             tls.warm_up();
@@ -221,41 +224,42 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Makes the engine read its run-queue time from the thread's `schedstat`, if there is one.
+    /// Makes the engine read its run-queue time from this `schedstat` file of its thread; `None`: the time is unknown.
     pub fn with_schedstat(mut self, schedstat: Option<OwnedFd>) -> Self {
         self.books.account = Some(Account::new(schedstat));
         self
     }
 
-    /// Makes the engine read only the backend's clock: work takes no time.
+    /// Makes the engine read no clock but the backend's: processor and script time are not counted.
     pub fn without_account(mut self) -> Self {
         self.books.account = None;
         self.dispatch.script.ignore_script_time();
         self
     }
 
-    /// Makes the engine use these connections before it opens any, and leave its own at the end.
+    /// Makes the engine use these connections before it opens any, and return its own idle ones at the end. `None`: it
+    /// neither takes over nor leaves connections.
     #[must_use]
     pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
         self.roster.connecting.spares = spares;
         self
     }
 
-    /// Makes the engine log its requests.
+    /// Makes the engine log requests; `None`: no log.
     #[must_use]
     pub fn with_log(mut self, log: Option<RequestLog>) -> Self {
         self.books.tally.log = log;
         self
     }
 
-    /// Makes the engine keep samples of responses.
+    /// Makes the engine keep samples of responses; `None`: no samples.
     #[must_use]
     pub fn with_samples(mut self, samples: Option<Samples>) -> Self {
         self.books.tally.samples = samples.map(Box::new);
         self
     }
 
-    /// Runs the plan, which begins at `begin`, to its end. Returns the engine as well, if it stays.
+    /// Runs the plan from `begin` to its end, blocking the thread. Returns the results, and the engine if it stays.
     pub fn run(mut self, begin: Instant) -> (WorkerEnd, Option<Self>) {
         self.begin_run(begin);
         loop {
@@ -265,7 +269,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Stays after the end of the run, uncounted, until stopped. Sends within the limit of [`WorkerLink::set_in_flight_limit`].
+    /// Stays after the end of the run until stopped, blocking the thread. Sends nothing until
+    /// [`WorkerLink::set_in_flight_limit`] sets a limit.
     pub fn stay(mut self) -> Stayed {
         loop {
             if let Some(end) = self.take_turn() {
@@ -274,7 +279,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Takes turns up to the first one that ends later than `until`.
+    /// Takes turns until the backend's time is later than `until`, or the engine ends.
     pub fn run_past(mut self: Box<Self>, until: Nanos) -> Advanced<B> {
         while self.roster.backend.now() <= until {
             match self.take_turn() {

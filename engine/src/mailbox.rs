@@ -23,7 +23,8 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Swaps the worker's interval for an empty one, if the collector has returned one. Returns true if it did.
+    /// Swaps the worker's interval for an empty one. Returns false, and leaves `current` as it is, if the collector has
+    /// not returned the last one yet.
     pub fn hand_over(&self, current: &mut Box<Interval>) -> bool {
         let fresh = self.empty.take();
         let is_there = fresh.is_some();
@@ -33,7 +34,7 @@ impl Mailbox {
         is_there
     }
 
-    /// Passes a full interval, if any, to `take`, and returns it empty to the mailbox.
+    /// Passes the full interval, if there is one, to `take`. Then empties the interval and returns it to the mailbox.
     pub fn collect(&self, take: impl FnOnce(&Interval)) {
         if let Some(mut interval) = self.full.take() {
             take(&interval);

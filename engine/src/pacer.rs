@@ -1,4 +1,4 @@
-//! Due times of requests. Methods called for every request cost a branch in a closed loop.
+//! Due times of requests. In a closed loop, methods called for every request cost only a branch.
 
 use onrush_proto::Nanos;
 
@@ -49,8 +49,8 @@ impl Pacer {
         }
     }
 
-    /// Number of the next requests due before a moment, drawn up to a number and averaged beyond it. Zero in a closed
-    /// loop.
+    /// Number of the next requests due before a moment. If due times are random, it is exact up to a million, and a
+    /// mean beyond that. Zero in a closed loop.
     pub fn count_about_before(&self, moment: Nanos) -> u64 {
         match self {
             Self::Closed => 0,
@@ -67,8 +67,8 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of this many requests, of which the first may start. Returns its due time, at `now` or before.
-    /// `is_excused`: if the batch is late, the catch-up pace does not count from it.
+    /// Starts a batch of this many requests, the first of which may start. Returns the first one's due time, at `now`
+    /// or before. `is_excused`: if the batch is late, the catch-up pace does not count from it.
     pub fn take_due(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {
             Self::Closed => now,

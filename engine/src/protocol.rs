@@ -11,15 +11,15 @@ use onrush_stats::{Cause, TlsFailure};
 /// negotiated by the TLS handshake (ALPN, RFC 7301), if any. Fails if the run does not support it.
 pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFailure>>;
 
-/// HTTP/1.1, whatever was negotiated, with at most `depth` requests in flight per connection.
+/// Makes HTTP/1.1 connections, whatever was negotiated, with at most `depth` requests in flight on each.
 pub fn http1(depth: usize) -> MakeProtocol {
     let heads = HeadBuffer::default();
     Box::new(move |_| Ok(Protocol::Http1(Http1::sharing(depth, &heads))))
 }
 
-/// The HTTP version negotiated by the TLS handshake, or the first of `versions` without TLS. HTTP/1.1 if the server
-/// does not negotiate. `depth`: limit on requests in flight per HTTP/1.1 connection; `http2`: shared by HTTP/2
-/// connections.
+/// Makes connections with the HTTP version negotiated by the TLS handshake, or, without TLS, the first of `versions`.
+/// If the server does not negotiate, HTTP/1.1. Fails if the version is not among `versions`. `depth`: limit on requests
+/// in flight per HTTP/1.1 connection; `http2`: state shared by HTTP/2 connections.
 pub fn http_by_alpn(versions: &[HttpVersion], is_tls: bool, depth: usize, http2: &SharedContext) -> MakeProtocol {
     let (versions, http2, heads) = (versions.to_vec(), http2.clone(), HeadBuffer::default());
     Box::new(move |negotiated| {
@@ -60,12 +60,13 @@ macro_rules! each {
 }
 
 impl Protocol {
-    /// True for HTTP/2.
+    /// True if the connection uses HTTP/2.
     pub fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
     }
 
-    /// The overdue event that the connection, or a request, waits for and that servers usually send at once.
+    /// The error that names what the connection, or the request on `stream`, is still waiting for although servers
+    /// usually send it at once; `None`: nothing of that kind.
     pub fn overdue_server_event(&mut self, stream: Option<StreamId>) -> Option<Error> {
         match self {
             Self::Http2(client) => client.overdue_server_event(stream),
@@ -80,7 +81,8 @@ impl Protocol {
         if let Self::Http1(client) = self { client.unsolicited_error().is_some() } else { false }
     }
 
-    /// The reason why a request without a complete response is late.
+    /// The cause to record for a late request without a complete response. More specific than [`Cause::Late`] only over
+    /// HTTP/1.
     pub fn late_cause(&self, stream: StreamId) -> Cause {
         let Self::Http1(client) = self else { return Cause::Late };
         match client.missing_part(stream) {
@@ -90,20 +92,20 @@ impl Protocol {
         }
     }
 
-    /// Declines a response with status 408 that only says that the server has ended an idle connection. Returns true if
-    /// it did, so that the request may be sent again.
+    /// Declines a response with status 408 that only says that the server has ended an idle connection, so that the
+    /// request may be sent again. Returns true if it did; always false over HTTP/2.
     pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
         if let Self::Http1(client) = self { client.decline_timeout(stream) } else { false }
     }
 
-    /// Updates an HTTP/2 connection's own counts. Waits that have not ended count with their present length.
+    /// Updates the counts of an HTTP/2 connection, including waits in progress up to `now`. Does nothing over HTTP/1.
     pub fn count_so_far(&mut self, now: Nanos) {
         if let Self::Http2(client) = self {
             client.count_so_far(now);
         }
     }
 
-    /// Number of streams that the server allows. [`u32::MAX`]: unlimited; `None`: not known.
+    /// Number of streams that the server allows. [`u32::MAX`]: unlimited; `None`: not known yet, or not HTTP/2.
     pub fn streams_allowed(&self) -> Option<u32> {
         let Self::Http2(client) = self else { return None };
         client.streams_allowed()
@@ -123,27 +125,27 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
-    /// The text with which the server ended the connection, for people.
+    /// The explanation in the server's last GOAWAY, as received; empty if there is none.
     pub fn goaway_text(&self) -> &[u8] {
         if let Self::Http2(client) = self { client.goaway_text() } else { &[] }
     }
 
-    /// True if the server has announced that it processes requests although it ends the connection.
+    /// True if the server has announced that it ends the connection but processes some of its requests.
     pub fn processes_some(&self) -> bool {
         if let Self::Http2(client) = self { client.processes_some() } else { false }
     }
 
-    /// Approximate number of body bytes to come, if other frames may come in between.
+    /// Approximate number of body bytes still to arrive; zero over HTTP/1, where no frames come in between.
     pub fn body_bytes_to_come(&self) -> u64 {
         if let Self::Http2(client) = self { client.body_bytes_to_come() } else { 0 }
     }
 
-    /// True if request bodies are on the way and other frames may come in between.
+    /// True if HTTP/2 request bodies are being sent; always false over HTTP/1.
     pub fn is_uploading(&self) -> bool {
         if let Self::Http2(client) = self { client.is_uploading() } else { false }
     }
 
-    /// True if there may be output to send.
+    /// True if there may be output to send; over HTTP/2 always.
     pub fn may_have_output(&self) -> bool {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
@@ -153,7 +155,7 @@ impl Protocol {
         if let Self::Http1(client) = self { client.leaves_together(request) } else { true }
     }
 
-    /// The failure of a batch's rest once the connection takes no more of it, and whether it may be sent again.
+    /// The error for the rest of a batch that the connection no longer takes, and whether the rest may be sent again.
     pub fn rest_of_batch_error(&self) -> Option<(Error, bool)> {
         if let Self::Http1(client) = self { client.later_request_error() } else { None }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use onrush_plan::Random;
 use onrush_stats::{Counters, LogEntry};
 
-/// Number of entries per page: enough that passing a page on costs a request next to nothing, and few enough for a
+/// Number of entries per page: so many that passing a page on costs next to nothing per request, and few enough for a
 /// cache.
 const PAGE: usize = 2048;
 
-/// Takes a page of entries, from any worker, and never waits.
+/// Takes a page of entries. Called by all workers, so it must never block.
 pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> Passed + Send + Sync>;
 
 /// Outcome of passing on a page of entries.
@@ -29,7 +29,7 @@ pub struct RequestLog {
     pass_on: PassOn,
     /// One in `one_of` requests is logged.
     one_of: u64,
-    /// Draws one request of each group: a fixed position would pick one request of a list every time.
+    /// Draws one request from each group: a fixed position could pick the same request from a list every time.
     random: Random,
     /// Number of requests before the next logged one, and number of those after it in its group.
     before: u64,
@@ -38,20 +38,20 @@ pub struct RequestLog {
 }
 
 impl RequestLog {
-    /// A log of one in `one_of` requests, at least 1, drawn with this seed.
+    /// A log of one in `one_of` requests, drawn with this seed. `one_of` is at least 1: every request.
     pub fn new(one_of: u64, seed: u64, pass_on: PassOn) -> Self {
         let mut log = Self { pass_on, one_of, random: Random::new(seed), before: 0, after: 0, page: Vec::new() };
         log.draw_from_group();
         log
     }
 
-    /// Draws one request of the next group.
+    /// Draws one request from the next group.
     fn draw_from_group(&mut self) {
         let place = self.random.below(self.one_of);
         (self.before, self.after) = (self.after + place, self.one_of - 1 - place);
     }
 
-    /// True if the next started request goes into the log.
+    /// True if the next started request goes into the log. Call once per started request.
     pub(super) fn picks_next_request(&mut self) -> bool {
         let is_picked = self.before == 0;
         if is_picked {

@@ -1,8 +1,8 @@
-//! Back-off of failed connections and of streams.
+//! Back-off after failed connections and failed streams.
 
 use onrush_plan::Random;
 
-/// The first wait, in nanoseconds: a restarting server is found at once.
+/// The first wait, in nanoseconds: short, so that a restarted server is found at once.
 const FIRST_NS: u64 = 1_000_000;
 /// The longest wait, in nanoseconds: an unreachable server costs one connect per second and slot.
 pub const LONGEST_NS: u64 = 1_000_000_000;
@@ -17,7 +17,8 @@ impl Failures {
         self.0 = 0;
     }
 
-    /// Counts a failure. Returns the wait in nanoseconds: doubled from 1 ms up to the longest, plus or minus a quarter.
+    /// Counts a failure. Returns the wait in nanoseconds: 1 ms after the first failure, doubled with each further one
+    /// up to `longest_ns`, then plus or minus a quarter.
     pub fn back_off_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);
@@ -25,8 +26,9 @@ impl Failures {
     }
 }
 
-/// Time in nanoseconds for which no request takes the place of one turned away on a connection that goes on: about as
-/// long as the connection has gone without an answer. So the waits double, however many requests are in flight.
+/// Time in nanoseconds for which no request takes the place of one turned away on a connection that stays open: about
+/// as long as the connection has gone without an answer, at most `longest_ns`. So the waits double, however many
+/// requests are in flight.
 pub fn stream_back_off_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
     randomized_ns(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
 }

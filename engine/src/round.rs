@@ -2,8 +2,8 @@
 
 use onrush_proto::Nanos;
 
-/// Limits on the wait for several completions: this part of the mean latency, this part of the shortest, and this many
-/// nanoseconds.
+/// Limits on the wait for several completions: a fraction of the mean latency, a fraction of the shortest one, and a
+/// number of nanoseconds.
 const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
 const LINGER_MAX_NS: u64 = 100_000;
@@ -45,7 +45,7 @@ impl Round {
         self.shortest_ns = self.shortest_ns.min(latency_ns);
     }
 
-    /// Counts received bytes.
+    /// Counts received bytes, in order to learn the size of responses.
     pub fn count_received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }

@@ -15,7 +15,7 @@ pub struct Routes {
     next: usize,
     /// True if an address has accepted a connection, which settles the family.
     found: bool,
-    /// The only address to use, if a script has chosen one.
+    /// The only address to use, once a script has chosen one.
     only: Option<RouteId>,
 }
 
@@ -64,7 +64,7 @@ impl Routes {
         self.only.is_none() && self.usable_routes().count() > 1
     }
 
-    /// Directs all further connections to this address.
+    /// Directs all further connections to this address, even if it refuses or is not one of the target's.
     pub fn direct_to(&mut self, address: SocketAddr) {
         let known = self.routes.iter().position(|route| route.address == address);
         let index = known.unwrap_or_else(|| {
@@ -100,8 +100,8 @@ impl Routes {
         }
     }
 
-    /// Records that an address refused a connection. Returns true if it was dropped, so that another one can be tried
-    /// at once.
+    /// Records that an address refused a connection. Returns true if the address was dropped before it ever worked, so
+    /// that another one can be tried at once.
     pub fn drop_after_refusal(&mut self, id: RouteId, errno: Errno) -> bool {
         match self.routes[id.0].state {
             _ if self.only.is_some() => return false,

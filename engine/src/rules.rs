@@ -9,11 +9,11 @@ pub struct Rules {
     pub scale: Scale,
     /// Latency above which a request is late, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
-    /// True to record the phases of every request.
+    /// True to record how long each phase of connecting and of a response takes.
     pub phases: bool,
-    /// True to count requests by name.
+    /// True to count responses and failures under each request's name, too.
     pub by_name: bool,
-    /// True if requests are sent in batches, which have a latency of their own.
+    /// True if requests are sent in batches: the latency of a batch, up to its last response, is then recorded as well.
     pub pipelines: bool,
     /// Rules for scheduled requests, whose latency counts from their due times; `None`: closed loop.
     pub open_loop: Option<OpenLoop>,
@@ -26,7 +26,8 @@ pub struct OpenLoop {
     pub max_late_ns: Option<u64>,
     /// Delay after its due time beyond which a sent request is late, in nanoseconds.
     pub late_ns: u64,
-    /// Length of the slices at whose ends requests leave, in nanoseconds. Requests leave up to that much later.
+    /// Length of the slices at whose ends requests leave, in nanoseconds, so that a request leaves up to that much
+    /// late; zero: no slices.
     pub slice_ns: u64,
     /// True to record latencies additionally as wrk2 does.
     pub as_wrk2: bool,
@@ -34,24 +35,24 @@ pub struct OpenLoop {
     pub per_batch: bool,
 }
 
-/// Precision of times, and omissions.
+/// Precision of times, and what is left out of the results, so that they can equal those of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Resolution of latencies, in nanoseconds.
+    /// Resolution of latencies, in nanoseconds; they are rounded down.
     pub quantum_ns: u64,
-    /// Resolution of the times over which rates are taken, in nanoseconds.
+    /// Resolution of the time between two rate samples, in nanoseconds.
     pub rate_unit_ns: u64,
     /// True to omit late responses from the latencies.
     pub omits_late: bool,
-    /// True to omit times without completions from the rates.
+    /// True to take no rate sample while nothing completes; the next sample covers that time.
     pub omits_idle: bool,
-    /// True to omit the bytes of a read in which the server made a mistake.
+    /// True to leave the bytes of a read in which the server made a mistake out of the received bytes.
     pub omits_mistakes: bool,
-    /// True if an unannounced close of an idle connection by the server is an error.
+    /// True to count it as an error if the server closes an idle connection unannounced.
     pub counts_idle_closes: bool,
     /// True to count a batch as late once, however many of its requests are late.
     pub late_once_a_batch: bool,
-    /// Longest wait before a slot reconnects whose connection had been accepted, in nanoseconds, plus or minus a
+    /// Longest wait before a slot reconnects after an accepted connection failed, in nanoseconds, plus or minus a
     /// quarter.
     pub retry_max_ns: u64,
 }

@@ -21,21 +21,21 @@ const CHECKS: usize = 32;
 /// Kinds of gRPC failures: one for each `grpc-status`, and one for all unknown ones.
 const CALLS: usize = GRPC_STATUS_MAX as usize + 2;
 
-/// Kinds of samples.
+/// What a response is a sample of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOf {
-    /// A status.
+    /// Responses with this status.
     Status(u16),
-    /// A failure of the check with this number, from 0.
+    /// Responses that failed the check with this number, from 0.
     Check(u8),
-    /// A gRPC call that failed with this status.
+    /// gRPC calls that failed with this `grpc-status`.
     Call(u8),
 }
 
-/// A sampled response.
+/// A sampled response, as received: secrets in it are not hidden yet.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// The kind.
+    /// What this is a sample of.
     pub of: SampleOf,
     /// The sample's number within its kind, from 1.
     pub number: u32,
@@ -47,7 +47,7 @@ pub struct Sample {
     pub trailers: Vec<u8>,
 }
 
-/// Takes a sample, from any worker, and never waits.
+/// Takes a sample. Called by all workers, so it must never block.
 pub type KeepSample = Arc<dyn Fn(Sample) + Send + Sync>;
 
 /// Number of samples of each kind, shared by all workers.
@@ -60,7 +60,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// A quota of `each` samples per kind.
+    /// A quota of `each` samples per kind, and 1,000 in all.
     pub fn new(each: u32) -> Self {
         Self {
             each,
@@ -83,7 +83,7 @@ impl Quota {
         kind < self.each && all < SAMPLES_MAX
     }
 
-    /// The number of the next sample; `None`: there are enough.
+    /// Takes the number of the next sample of this kind; `None`: there are enough, of this kind or in all.
     fn take_number(&self, of: SampleOf) -> Option<u32> {
         let next = |most: u32| move |count: u32| (count < most).then_some(count + 1);
         let (relaxed, kind) = (Ordering::Relaxed, &self.of_kind[Self::place(of)]);
@@ -101,7 +101,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// A worker's samples; `checks`: number of checks.
+    /// A worker's samples. `keep` gets each one; `checks`: number of the plan's checks.
     pub fn new(quota: Arc<Quota>, keep: KeepSample, checks: u8, budget: &Arc<Budget>) -> Self {
         Self { quota, keep, checks, shelf: Shelf::new(budget) }
     }

@@ -40,18 +40,18 @@ impl Scheduled {
         new
     }
 
-    /// Moves the start of the schedule.
+    /// Moves the start of the schedule to this moment.
     pub fn begin_schedule(&mut self, at: Nanos) {
         self.begin = at;
         self.compute_next_start();
     }
 
-    /// Earliest start of the next request.
+    /// Earliest start of the next request; [`Nanos::MAX`]: never.
     pub fn next_at(&self) -> Nanos {
         self.next_at
     }
 
-    /// Due time of the next request.
+    /// Due time of the next request; [`Nanos::MAX`]: never.
     pub fn due_at(&self) -> Nanos {
         self.begin + self.dues.next_ns()
     }
@@ -83,7 +83,8 @@ impl Scheduled {
         self.dues.count_before(moment.since(self.begin), most)
     }
 
-    /// Number of the next requests due before a moment, drawn up to a number and averaged beyond it.
+    /// Number of the next requests due before a moment. If due times are random, it is exact up to a million, and a
+    /// mean beyond that.
     pub fn count_about_before(&self, moment: Nanos) -> u64 {
         self.dues.count_about_before(moment.since(self.begin))
     }

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// The reason why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum ScriptFailure {
-    /// A callback failed: the event and its place, worded for the user.
+    /// A callback failed. The text says what happened and where, in words for the user.
     #[error("{0}")]
     Raised(String),
     /// The script asked the program to exit with this code.

@@ -4,15 +4,15 @@ use onrush_proto::Request;
 
 use super::script_failure::ScriptFailure;
 
-/// Yields a worker's requests, batch by batch.
+/// Yields a worker's requests, batch by batch; called only in the worker's thread.
 pub trait Source {
-    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection
-    /// while it has room, the rest on the next connection with room. False if there will never be another batch: the
-    /// worker ends when its requests have ended.
+    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection as
+    /// far as it has room, the rest on the next connection with room. Returns false if there will never be another
+    /// batch: the worker ends when its requests have ended.
     ///
     /// # Errors
     ///
-    /// If the run cannot go on. It ends with the measurements so far.
+    /// If the run cannot go on. It ends and keeps the measurements so far.
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
     /// The number of the name of the requests added last; zero: unnamed.
@@ -20,7 +20,7 @@ pub trait Source {
         0
     }
 
-    /// True if all batches are equal, so that one call is enough.
+    /// True if all batches are equal: [`Self::next_batch`] is then called only once.
     fn repeats_one_batch(&self) -> bool {
         false
     }

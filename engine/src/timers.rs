@@ -20,11 +20,11 @@ pub enum Timer {
     Reopen(ConnId),
     /// Begin the batch before which a connection paused.
     Begin(ConnId),
-    /// Let a request start again in the place of one turned away on a connection.
+    /// Allow a request again in the place of one that was turned away on a connection.
     Rested(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
-    /// Look for requests that are late or must be abandoned, from this connection on.
+    /// Look for requests that are late or must be abandoned, starting at this connection.
     Sweep(ConnId),
     /// Adjust the number of connections to the plan.
     Level,
@@ -48,12 +48,12 @@ impl Timers {
         self.heap.push(Reverse((at, timer)));
     }
 
-    /// The earliest timer; [`Nanos::MAX`]: there is none.
+    /// Time of the earliest timer; [`Nanos::MAX`]: there is none.
     pub fn next_at(&self) -> Nanos {
         self.heap.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
 
-    /// Takes the earliest timer that is due.
+    /// Takes the earliest timer if it is due, with the time it was set for.
     pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
         if self.next_at() > now {
             return None;
@@ -61,7 +61,7 @@ impl Timers {
         self.heap.pop().map(|Reverse(due)| due)
     }
 
-    /// All timers, unordered.
+    /// All timers, unordered. Includes timers that have become obsolete.
     #[cfg(any(test, feature = "testing"))]
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, Timer)> {
         self.heap.iter().map(|Reverse(set)| *set)

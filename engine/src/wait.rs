@@ -10,7 +10,7 @@ use crate::backend::{Backend, thread_cpu_ns};
 use crate::config::Ahead;
 
 /// Length of busy-polling after a start or an event, in nanoseconds: longer than a quick response takes, and negligible
-/// against a slow one.
+/// compared with a slow one.
 const SPIN_NS: u64 = 1_000_000;
 /// Length of busy-polling before a request is due, in nanoseconds: longer than waking up takes.
 const SPIN_BEFORE_DUE_NS: u64 = 50_000;
@@ -73,7 +73,7 @@ impl<B: Backend> Engine<B> {
         waits_for_due
     }
 
-    /// Number of completions worth waiting for together, and the longest wait in nanoseconds: they come so soon that
+    /// Number of completions worth waiting for together, and the longest wait in nanoseconds, short enough that
     /// latencies hardly change. With a schedule, or with few requests in flight, completions are not grouped.
     fn lingering_allowance(&mut self, ahead: Ahead) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
