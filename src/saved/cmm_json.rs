@@ -1,4 +1,4 @@
-//! Reads the JSON of wrk-cmm's script, which lacks errors and load.
+//! Reads the JSON of wrk-cmm's script, in which errors and load are missing.
 
 use onrush_plan::Metric;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::measured::MetricValues;
 
-/// Output of the script. Percentiles are numbers.
+/// Output of the script, in which the percentiles are plain numbers.
 #[derive(Deserialize)]
 struct CmmOutput {
     requests: u64,
@@ -23,15 +23,15 @@ struct Percentile {
     latency_in_microseconds: f64,
 }
 
-/// A key unique to this format.
+/// A key that occurs only in this format.
 pub const OWN_KEY: &str = "duration_in_microseconds";
 
-/// True if the file claims this format.
+/// True if the value has `requests` and [`OWN_KEY`]. Other keys may still be missing.
 pub fn claims_format(value: &Value) -> bool {
     value.get("requests").is_some() && value.get(OWN_KEY).is_some()
 }
 
-/// Reads the figures. The error names the missing or wrong one.
+/// Reads the figures. The error names the key that is missing or has a wrong value.
 pub fn read(value: &Value) -> Result<MetricValues, serde_json::Error> {
     let written = CmmOutput::deserialize(value)?;
     let percentile = |one: &Percentile| {

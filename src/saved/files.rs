@@ -1,4 +1,4 @@
-//! Finds the files to read: named ones, and in folders those that may contain a run.
+//! Finds the files to read: named files, and those files in named folders that may contain a run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,24 +10,26 @@ use onrush_text::{order, reason};
 
 use super::name;
 
-/// Extensions of files read from a folder, the most complete record first.
+/// Extensions of the files read from a folder, from the most complete kind of record to the least.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
-/// Files of an experiment that describe the experiment itself.
+/// Files that describe an experiment itself and contain no run.
 const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 
-/// Records of one run, or a file with several runs.
+/// The files with the records of one run, or one file with several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSource {
-    /// The folder as named.
+    /// The folder as named; for a named file, its parent folder.
     pub folder: String,
-    /// True if the folder was named, not the file.
+    /// True if the folder was named on the command line, not the file.
     pub is_listed: bool,
-    /// Files in one folder whose names differ only in the extension, the best record first.
+    /// Files in one folder whose names differ only in the extension, the most complete record
+    /// first.
     pub paths: Vec<PathBuf>,
 }
 
-/// Sources in files and folders, in order; within a folder, sorted by name.
+/// Finds the sources in files and folders, in the order named; within a folder, sorted by name. A
+/// message about each unusable folder is added to `problems`.
 pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource> {
     let mut sources: Vec<SavedSource> = Vec::new();
     let mut known = HashMap::new();
@@ -56,7 +58,7 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource
     sources
 }
 
-/// Maximum number of subfolders named.
+/// Maximum number of subfolders that a message names.
 const NAMED_MAX: usize = 5;
 
 /// Files in a folder that may contain a run.
@@ -87,11 +89,11 @@ fn folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(entries)
 }
 
-/// Message for a folder without results. Each experiment has a subfolder.
+/// Message for a folder without results. It names subfolders, because each experiment has its own.
 fn no_results_message(folder: &Path) -> String {
     let mut inner = folder_entries(folder).unwrap_or_default();
     inner.retain(|path| path.is_dir() && result_files(path).is_ok_and(|files| !files.is_empty()));
-    // The last subfolders: names often start with the time.
+    // Names the last subfolders: their names often start with the time.
     let (earlier, last) = inner.split_at(inner.len().saturating_sub(NAMED_MAX));
     let last: Vec<String> = last.iter().map(|path| format!("{path:?}")).collect();
     let more = if earlier.is_empty() { String::new() } else { format!(" (and {} before these)", earlier.len()) };

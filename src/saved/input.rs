@@ -1,4 +1,4 @@
-//! Bytes of an input file, plain or compressed, or of standard input.
+//! Reads input: a file, plain or compressed, or standard input.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,17 +10,17 @@ use flate2::read::MultiGzDecoder;
 use onrush_plan::limits::RESULT_MAX_MIB;
 use onrush_text::reason;
 
-/// Maximum length of a file, also when decompressed, in bytes.
+/// Maximum length of an input in bytes, both as stored and decompressed.
 const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;
 
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads a file, or standard input for `-`, and decompresses gzip.
+/// Reads a file, or standard input for `-`. Gzip is recognized by its first bytes and decompressed.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is too long.
+/// Fails if the input cannot be read or decompressed, or is too long.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::IsADirectory => anyhow!("{path:?} is a folder: name the result files in it"),
@@ -41,11 +41,11 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns a result if it is short enough to be read again.
+/// Returns the text of a result unchanged if it is short enough to be read again.
 ///
 /// # Errors
 ///
-/// The length, and the remedy.
+/// Otherwise, returns a message with its length and the remedy.
 pub fn check_readable(result: String) -> Result<String, String> {
     if result.len() as u64 <= LENGTH_MAX {
         return Ok(result);
@@ -56,7 +56,8 @@ pub fn check_readable(result: String) -> Result<String, String> {
     ))
 }
 
-/// Reads everything, up to one byte more than the limit.
+/// Reads everything, but at most one byte more than [`LENGTH_MAX`], which shows that the input is
+/// too long.
 fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LENGTH_MAX + 1).read_to_end(&mut bytes)?;

@@ -13,14 +13,14 @@ pub enum ReportLine<'a> {
     },
     /// `2 threads and 100 connections`
     Load {
-        /// Threads.
+        /// Number of threads.
         threads: u64,
-        /// Connections.
+        /// Number of connections.
         connections: u64,
     },
     /// `1000 requests/s, latency …`, from onrush with a rate.
     Due {
-        /// The requested rate.
+        /// The requested rate as printed.
         rate: &'a str,
     },
     /// `Thread calibration: …`, from wrk2.
@@ -29,21 +29,21 @@ pub enum ReportLine<'a> {
     Heading,
     /// `Latency …`, and the other rows of the table.
     Row {
-        /// Kind of row.
+        /// The kind of row.
         row: ReportRow,
-        /// Cells after the name.
+        /// The cells after the name of the row.
         cells: Vec<&'a str>,
     },
     /// `Latency Distribution`
     Distribution {
-        /// wrk2's addition in parentheses.
+        /// The kind of latency that wrk2 adds in parentheses.
         kind: Option<&'a str>,
     },
     /// `50.000%    6.67ms`
     Percentile {
-        /// The percentage.
+        /// The percentage of the percentile.
         percent: Percent,
-        /// The latency.
+        /// The latency as printed.
         cell: &'a str,
     },
     /// `max  5.62ms`, onrush's last percentile line. Ignored, because the latency row has the maximum.
@@ -52,11 +52,11 @@ pub enum ReportLine<'a> {
     Spectrum,
     /// `22640 requests in 30.03s, 24.07MB read`
     Totals {
-        /// Responses.
+        /// Number of responses.
         requests: u64,
-        /// Measured time.
+        /// Measured time as printed.
         time: &'a str,
-        /// Bytes received.
+        /// Number of bytes received, as printed.
         bytes: &'a str,
     },
     /// `Socket errors: connect 0, read 0, write 0, timeout 259`
@@ -75,12 +75,12 @@ pub enum ReportLine<'a> {
     Transfer(&'a str),
 }
 
-/// Rows of the table, in order.
+/// Rows of the table of thread statistics, in printed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReportRow {
     /// The latency.
     Latency,
-    /// A phase; ignored.
+    /// A phase of the latency; ignored.
     Phase,
     /// The rates of the threads; ignored.
     Rate,
@@ -136,7 +136,8 @@ impl<'a> ReportLine<'a> {
         })
     }
 
-    /// Position in a report. Only lines with [`ReportLine::may_repeat`] repeat.
+    /// Rank of the line in the order in which reports print their lines. Only lines with [`ReportLine::may_repeat`] may
+    /// have the rank of the previous line.
     pub fn position(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,

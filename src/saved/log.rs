@@ -6,16 +6,16 @@ use super::cmm_json;
 use super::line::ReportLine;
 use super::report::{LineEffect, ParsedReport};
 
-/// Contents of a text.
+/// Everything found in a text.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// Reports, and JSON blocks without a report.
+    /// The reports, and JSON blocks that belong to no report.
     pub reports: Vec<ParsedReport>,
-    /// Problems, with line numbers.
+    /// Problems, each with its line number.
     pub problems: Vec<(usize, String)>,
 }
 
-/// Reads a whole text.
+/// Reads a whole text. Problems do not stop the reading.
 pub fn read(text: &str) -> Log {
     let mut reader = LogReader::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -37,9 +37,9 @@ struct LogReader {
     /// True while lines are skipped up to the next report: either they belong to an omitted report, or the problem has
     /// been reported.
     is_adrift: bool,
-    /// True if the previous report has no end.
+    /// True if the previous report was truncated.
     is_after_cut: bool,
-    /// True if JSON that follows belongs to the previous report.
+    /// True if a JSON block that follows belongs to the previous report.
     is_json_due: bool,
     json: Option<Json>,
 }
@@ -119,14 +119,15 @@ impl LogReader {
         self.log.reports.push(report);
     }
 
-    /// Omits a report with lines of another one, because their assignment is unknown.
+    /// Omits a report mixed with lines of another one, because it is unknown which lines belong to which.
     fn drop_mixed_report(&mut self, number: usize, report: &ParsedReport) {
         let line = report.line;
         let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
         self.log.problems.push((number, words));
     }
 
-    /// Ends an open report, which is truncated.
+    /// Ends an open report as truncated: reports the problem, and keeps the report if it has figures. True if a report
+    /// was open.
     fn end_truncated_report(&mut self) -> bool {
         let Some(report) = self.open.take() else { return false };
         let words = if report.has_figures() { "the rest is shown" } else { "it is left out" };
@@ -175,7 +176,7 @@ impl LogReader {
         }
     }
 
-    /// Handles text between reports, or a script's output within a report.
+    /// Handles text between reports, or the output of a script within a report.
     fn handle_other_text(&mut self, text: &str) {
         let text = text.trim();
         let above = self.above.take();
@@ -218,15 +219,15 @@ impl Json {
     }
 }
 
-/// True if the line underlines the previous line.
+/// True if the line underlines a heading above it.
 fn is_underline(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
-/// Starts of lines that onrush prints around a report.
+/// Beginnings of lines that onrush prints around a report.
 const OURS: [&str; 4] = ["verdict: ", "note: ", "onrush: ", "::error"];
 
-/// The label for the report below. `None` if the line is about the report above, or is a command, a prompt or
+/// The label for the report below. `None` if the line concerns the report above, or is a command, a prompt or
 /// decoration.
 fn parse_label(text: &str) -> Option<String> {
     if OURS.iter().any(|beginning| text.starts_with(beginning)) {

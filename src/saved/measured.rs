@@ -1,4 +1,4 @@
-//! A run, as returned by all readers: source, dimensions, and figures.
+//! A run, as returned by all readers: its source, dimensions and figures.
 
 use std::collections::BTreeMap;
 
@@ -6,57 +6,58 @@ use onrush_plan::{Metric, Percent, Position};
 
 use crate::record::{Document, NO_RESPONSE};
 
-/// A run from a file. Fields are `None` if the file lacks the value.
+/// A run read from a file. Fields are `None` if the file does not contain the value.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
-    /// Source of the run.
+    /// Where the run was read from (folder, file, line), and the program that measured it.
     pub origin: RunOrigin,
-    /// The heading above the run.
+    /// The heading above the run in saved output.
     pub section: Option<String>,
-    /// The nearest line above the run.
+    /// The nearest line above the run in saved output that may be a label.
     pub label: Option<String>,
     /// The URL as typed.
     pub url: Option<String>,
-    /// Threads.
+    /// Number of threads.
     pub threads: Option<u64>,
-    /// Connections.
+    /// Number of connections.
     pub connections: Option<u64>,
-    /// The requested rate per stage, in requests per second; `None` in a closed loop.
+    /// The requested rate, in requests per second, with the rates of several stages in one text; `None` in a closed
+    /// loop.
     pub rate: Option<String>,
     /// Varied factors with their levels, in the order of the file name.
     pub factors: Vec<(String, String)>,
-    /// Number of the run among runs with equal factors.
+    /// Number of the run among the runs with equal factors.
     pub run: Option<u64>,
-    /// Position in an experiment.
+    /// The run's position in its experiment.
     pub position: Option<Position>,
-    /// Measured figures that the document lacks.
+    /// Measured figures that the document does not contain; all figures if there is no document.
     pub figures: MetricValues,
-    /// The whole document, for a result of onrush.
+    /// The whole document, if onrush wrote the result as JSON.
     pub document: Option<Box<Document>>,
-    /// SHA-256 of each source text, to detect copies.
+    /// SHA-256 of each text that the run was read from, to detect copies.
     pub digests: Vec<String>,
 }
 
-/// Source of a run.
+/// Where a run was read from, and the program that measured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOrigin {
     /// The folder as named.
     pub folder: String,
-    /// The file as named.
+    /// Path of the file as named, or as found in the folder.
     pub file: String,
-    /// The common name of an experiment's files: without folder, factors, number and extension.
+    /// Name that the files of an experiment have in common: the file name without factors, number and extension.
     pub name: String,
-    /// Line number of the run, if the file may contain several.
+    /// Line number where the run starts, if the file may contain several runs.
     pub line: Option<usize>,
-    /// The program that measured: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
+    /// The program that measured the run: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
     pub tool: &'static str,
 }
 
-/// Figures of one run in a text, in the units of the metrics.
+/// Figures of one run, each in the unit of its metric.
 pub type MetricValues = BTreeMap<Metric, f64>;
 
 impl SavedRun {
-    /// A run with nothing known but its source.
+    /// A run of which only the source is known.
     pub fn new(origin: RunOrigin) -> Self {
         Self {
             origin,
@@ -75,7 +76,8 @@ impl SavedRun {
         }
     }
 
-    /// Host and port of the URL. Brackets enclose a single name, which may be an address or a placeholder.
+    /// Host and port of the URL, without a user name; `None` without a URL. Brackets enclose a single name, which may
+    /// be an address or a placeholder.
     pub fn host(&self) -> Option<&str> {
         let url = self.url.as_deref()?;
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -85,37 +87,38 @@ impl SavedRun {
         Some(host.rsplit_once('@').map_or(host, |(_, host)| host))
     }
 
-    /// Value of a metric, in its unit.
+    /// Value of a metric in its own unit, from the document if possible, else from the figures; `None` if both lack it.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let measured = self.document.as_deref().and_then(|document| document.value(metric));
         measured.or_else(|| self.figures.get(&metric).copied())
     }
 
-    /// Recorded percentiles.
+    /// The percentiles that the result contains.
     pub fn percents(&self) -> impl Iterator<Item = Percent> {
         let recorded =
             self.document.iter().flat_map(|document| document.shown_latency().percentiles_us.keys().copied());
         recorded.chain(self.figures.keys().filter_map(|metric| metric.percentile_percent()))
     }
 
-    /// True if latencies start when requests were due, not when they were sent.
+    /// True if latencies start when requests were due, not when they were sent: in onrush with a rate, and always in
+    /// wrk2.
     pub fn is_scheduled(&self) -> bool {
         self.rate.is_some() || self.origin.tool == "wrk2"
     }
 
-    /// Name in messages: the file, and the line if the file may contain several runs.
+    /// The name of the run in messages: its file, and its line if the file may contain several runs.
     pub fn called(&self) -> String {
         let line = self.origin.line.map_or(String::new(), |line| format!(" line {line}"));
         format!("{}{line}", self.origin.file)
     }
 
-    /// True if the experiment marked the run as failed.
+    /// True if the experiment marked the run as failed. Other flaws do not count.
     pub fn is_failed(&self) -> bool {
         self.position.as_ref().is_some_and(|position| position.failed.is_some())
     }
 
-    /// Why the run is excluded from comparisons: its experiment marked it as failed, it ended early, or it has no
-    /// response.
+    /// The reason for excluding the run from comparisons: its experiment marked it as failed, it ended early, or it has
+    /// no response. `None` if the run is sound.
     pub fn failure(&self) -> Option<String> {
         let failed = self.position.as_ref().and_then(|position| position.failed.clone());
         let flaw = self.document.as_deref().and_then(Document::flaw);
@@ -123,7 +126,7 @@ impl SavedRun {
         failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))
     }
 
-    /// Adds the values of another record of the run that this one lacks.
+    /// Adds what this record lacks from another record of the same run.
     pub fn complete(&mut self, other: Self) {
         fill_if_none(&mut self.section, other.section);
         fill_if_none(&mut self.label, other.label);
@@ -136,7 +139,7 @@ impl SavedRun {
     }
 }
 
-/// Adds missing figures.
+/// Adds the figures that `mine` lacks.
 pub fn fill_in(mine: &mut MetricValues, theirs: MetricValues) {
     theirs.into_iter().for_each(|(metric, value)| _ = mine.entry(metric).or_insert(value));
 }

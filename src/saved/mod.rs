@@ -1,7 +1,7 @@
-//! Saved results: reads runs of onrush, wrk and its forks from files and folders.
+//! Saved results: reads runs of onrush, wrk and wrk's forks from files and folders.
 //!
-//! `files` finds the files, and `input` reads one. A run of any format becomes a [`SavedRun`]. Copies of runs already
-//! read are omitted. An unreadable file does not stop the others: problems are collected per file.
+//! `files` finds the files, and `input` reads one. Runs in any format become [`SavedRun`]s. Copies of runs already read
+//! are omitted. An unreadable file does not prevent reading the others: problems are collected for each file.
 
 mod cmm_json;
 mod factor;
@@ -32,25 +32,26 @@ pub use measured::{MetricValues, RunOrigin, SavedRun};
 use name::ResultName;
 use report::ParsedReport;
 
-/// Runs, and problems of their files.
+/// The runs that were read, and the problems with their files.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// Runs, in the order of files and lines.
+    /// The runs in the order of files, and of lines within a file.
     pub runs: Vec<SavedRun>,
-    /// Problems, as sentences that name file and line.
+    /// Problems, each a sentence that names the file and, if known, the line.
     pub problems: Vec<String>,
 }
 
-/// Reads the document in a file: plain, compressed, or standard input.
+/// Reads the document in a file, which may be compressed, or on standard input for `-`.
 ///
 /// # Errors
 ///
-/// The file cannot be read, is not a result, has another version, or contains impossible figures.
+/// Fails if the file cannot be read, is not a result of onrush, has another version, or contains impossible figures.
 pub fn document(path: &Path) -> anyhow::Result<Document> {
     Document::parse(path, &input::read(path)?)
 }
 
-/// Reads all named files, and the files in all named folders.
+/// Reads all named files, and in named folders the files that may contain a run. Never fails: the problems are returned
+/// with the runs.
 pub fn all(paths: &[PathBuf]) -> Read {
     let mut read = Read::default();
     for source in files::sources(paths, &mut read.problems) {
@@ -58,7 +59,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
         for path in &source.paths {
             let found = read_file(&source, path, &mut read.problems);
             match (&mut runs, found) {
-                // For two records of one run, the first counts, and the second adds missing facts.
+                // If there are two records of one run, the first wins, and the second adds missing facts.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
                     ([run], Some(other)) if found.is_empty() => run.complete(other),
                     (_, Some(_)) => {
@@ -92,7 +93,7 @@ fn read_file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> V
     };
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let mut runs = match first {
-        // Samples of `ss` are lists of sockets.
+        // A file with samples of `ss` contains a list of sockets.
         Some(b'[') if source.is_listed => return Vec::new(),
         Some(b'{') => read_json(origin, path, &bytes, problems).into_iter().collect(),
         _ => read_log(&origin, path, &String::from_utf8_lossy(&bytes), problems),
@@ -152,7 +153,7 @@ fn read_log(origin: &RunOrigin, path: &Path, text: &str, problems: &mut Vec<Stri
     log.reports.into_iter().map(|report| run_from_report(origin.clone(), report)).collect()
 }
 
-/// Message for the first run that follows a run of another program; `None` without such a run.
+/// Message about the first run that follows a run of another program, with its line; `None` without such a run.
 fn first_mixed_run(reports: &[ParsedReport]) -> Option<(usize, String)> {
     let pair = reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool())?;
     let (above, below) = (pair[0].tool(), pair[1].tool());

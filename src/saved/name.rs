@@ -7,15 +7,15 @@ use std::path::Path;
 pub struct ResultName {
     /// The part before the factors, or the whole name.
     pub prefix: String,
-    /// Factors, each with its level.
+    /// The factors in the order of the name, each with its level.
     pub factors: Vec<(String, String)>,
-    /// The final number.
+    /// The number of the run, at the end of the name.
     pub run: Option<u64>,
 }
 
 impl ResultName {
-    /// Parses a name from its end: the number of the run, preceded by pairs of a factor and its level. A name without a
-    /// number has no factors.
+    /// Parses a file name from its end: the number of the run, preceded by pairs of a factor and its level. A level
+    /// starts with a digit. A name without a number has no factors.
     pub fn from_path(path: &Path) -> Self {
         let stem = stem(path);
         let mut parts: Vec<&str> = stem.split('-').collect();
@@ -36,7 +36,7 @@ impl ResultName {
     }
 }
 
-/// The name without its extension, including `.gz`.
+/// The file name without `.gz` and without its last extension.
 pub fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

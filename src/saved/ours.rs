@@ -4,9 +4,10 @@ use super::factor::{factor_of_experiment, factor_of_label};
 use super::measured::{RunOrigin, SavedRun};
 use crate::record::{Document, Schedule};
 
-/// Converts a document.
+/// Converts the document of a run from this source.
 pub fn read(origin: RunOrigin, document: Document) -> SavedRun {
-    // The file names of an experiment repeat its factors.
+    // The names of an experiment's files contain its factors; the document has the name without
+    // them.
     let name = document.experiment.as_ref().map_or(origin.name, |position| position.name.clone());
     SavedRun {
         url: Some(document.plan.url.clone()),
@@ -21,7 +22,7 @@ pub fn read(origin: RunOrigin, document: Document) -> SavedRun {
     }
 }
 
-/// Factors in the order of the experiment's plan, then labels.
+/// The document's factors in the order of the experiment's plan, followed by its labels.
 fn factors(document: &Document) -> Vec<(String, String)> {
     let levels = document.experiment.iter().flat_map(|position| &position.levels);
     let mut factors: Vec<(String, String)> =

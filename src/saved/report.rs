@@ -7,30 +7,30 @@ use super::line::{ReportLine, ReportRow};
 use super::measured::{MetricValues, fill_in};
 use super::units::{self, Unprinted};
 
-/// A partially or completely read report.
+/// A report, of which all or only the first lines have been read.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedReport {
-    /// Line number of the start.
+    /// Number of the line that starts the report.
     pub line: usize,
     /// The heading above the report.
     pub section: Option<String>,
-    /// The nearest line above the report.
+    /// The nearest line above the report that may be a label.
     pub label: Option<String>,
     /// The URL as typed.
     pub url: String,
-    /// Threads and connections.
+    /// Number of threads, and number of connections.
     pub load: Option<(u64, u64)>,
-    /// The requested rate, as printed by onrush.
+    /// The requested rate, which only onrush prints.
     pub rate: Option<String>,
-    /// The program that measured.
+    /// The program that measured, as far as the lines so far show.
     pub tool: &'static str,
-    /// The figures.
+    /// The figures read so far.
     pub figures: MetricValues,
-    /// The text of the report.
+    /// The lines of the report as text.
     pub text: String,
-    /// The JSON below the report.
+    /// The block of JSON below the report.
     pub json: Option<String>,
-    /// Position of the previous line.
+    /// [Position](ReportLine::position) of the previous line.
     place: u8,
     has_minimum: bool,
     /// True while reading percentiles of wrk2's uncorrected latency.
@@ -38,7 +38,7 @@ pub struct ParsedReport {
     has_latency: bool,
 }
 
-/// wrk's socket errors in the printed order, and their sum.
+/// The kinds of wrk's socket errors in printed order, followed by their sum.
 const FAILURES: [ErrorKind; 5] =
     [ErrorKind::Connect, ErrorKind::Read, ErrorKind::Write, ErrorKind::Timeout, ErrorKind::Socket];
 
@@ -62,7 +62,7 @@ impl ParsedReport {
         Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
     }
 
-    /// Reads the next line.
+    /// Reads the next line and returns its effect on the report.
     pub fn take_line(&mut self, line: &ReportLine<'_>) -> LineEffect {
         let place = line.position();
         let is_again = match line {
@@ -112,7 +112,7 @@ impl ParsedReport {
                 let us = units::time_us(time).map_err(unprinted_message(time))?;
                 figures.extend(us.map(|us| (Metric::Duration, us)));
                 figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted_message(bytes))?.round());
-                // The lines that follow are printed only if nonzero.
+                // The following lines are printed only if their count is not zero.
                 figures.extend(
                     FAILURES
                         .into_iter()
@@ -142,7 +142,8 @@ impl ParsedReport {
         Ok(())
     }
 
-    /// Row of latencies: mean, deviation, maximum, in wrk-cmm also minimum, and the share within the deviation.
+    /// Reads the latency row: mean, deviation, maximum, in wrk-cmm also the minimum, and the share within one
+    /// deviation.
     fn parse_latency_row(&mut self, cells: &[&str]) -> Result<(), String> {
         self.has_latency = true;
         let times = match cells {
@@ -166,7 +167,7 @@ impl ParsedReport {
         Ok(())
     }
 
-    /// Adopts the exact figures of the JSON from wrk-cmm's script.
+    /// Replaces figures by the exact ones from the JSON of wrk-cmm's script, whose source is `text`.
     pub fn refine(&mut self, json: MetricValues, text: String) {
         let printed = std::mem::replace(&mut self.figures, json);
         fill_in(&mut self.figures, printed);
@@ -179,12 +180,12 @@ impl ParsedReport {
         if self.has_minimum { "wrk-cmm" } else { self.tool }
     }
 
-    /// True if the report has a number of requests or a rate.
+    /// True if the report contains a number of requests or a rate.
     pub fn has_figures(&self) -> bool {
         [Metric::Requests, Metric::Rate].iter().any(|metric| self.figures.contains_key(metric))
     }
 
-    /// Missing lines among those of every report.
+    /// The lines that every report has, but this one lacks.
     pub fn missing_lines(&self) -> Vec<&'static str> {
         let lines = [
             (self.load.is_some(), "threads and connections"),

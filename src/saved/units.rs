@@ -1,24 +1,26 @@
 //! Parses numbers with wrk's units.
 
-/// A number that wrk does not print.
+/// Error: a number in a form that wrk does not print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprinted;
 
-/// A time in microseconds; `None` if nothing was measured.
+/// Parses a time and converts it to microseconds; `None` if wrk printed `nan`, because nothing was
+/// measured.
 pub fn time_us(text: &str) -> Result<Option<f64>, Unprinted> {
-    // A cell has eight characters, which truncates 1000.00ms.
+    // wrk truncates a cell to eight characters, so that 1000.00ms loses its `s`.
     if text == "1000.00m" {
         return Ok(Some(1e6));
     }
     parse_scaled(text, &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7)])
 }
 
-/// A plain number; `None` if nothing was measured.
+/// Parses a number with an optional decimal prefix (`k`, `M`); `None` if wrk printed `nan`, because
+/// nothing was measured.
 pub fn metric(text: &str) -> Result<Option<f64>, Unprinted> {
     parse_scaled(text, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
 }
 
-/// A number of bytes.
+/// Parses a number of bytes; `KB` is 1,024 bytes.
 pub fn bytes(text: &str) -> Result<f64, Unprinted> {
     const KIB: f64 = 1024.0;
     let units = [("B", 1.0), ("KB", KIB), ("MB", KIB.powi(2)), ("GB", KIB.powi(3)), ("TB", KIB.powi(4))];

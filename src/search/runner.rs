@@ -199,7 +199,7 @@ impl FinishedSearch {
     }
 }
 
-/// Prints a line on each output file whose state calls for one.
+/// Prints one line with the states of all output files; nothing without files.
 fn print_file_states(states: &FileStates) {
     states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }

@@ -90,7 +90,7 @@ pub const AFTER_PERCENTILES: [&str; 8] = [
     "errors",
 ];
 
-/// The metrics with these names, which must exist.
+/// The metrics with these names; unknown names are skipped.
 pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
     names.iter().filter_map(|name| name.parse().ok())
 }

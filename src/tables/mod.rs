@@ -228,7 +228,7 @@ fn failed_run_lines(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
-/// Message about the tables' incomplete runs; `None` if all are complete.
+/// Message about incomplete and interrupted runs in the tables; `None` if there are none.
 fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     let flaw = |run: &SavedRun| {
         let document =
