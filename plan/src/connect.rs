@@ -18,7 +18,7 @@ pub struct ConnectOptions {
     pub proxy: Option<Proxy>,
     /// Addresses of the host, instead of the resolver's; empty: the resolver is asked.
     pub resolved: Vec<IpAddr>,
-    /// The only address family to use; `None`: both.
+    /// The only address family to use; `None`: that of the source addresses, or both.
     pub family: Option<Family>,
     /// A Unix socket to connect to instead of an address.
     pub unix: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! A worker's use of its time, and its lateness: distinguishes a slow generator from a slow target.
+//! How a worker spent its time, and how late it was: this tells a slow generator from a slow target.
 
 use std::ops::AddAssign;
 
@@ -22,7 +22,8 @@ pub struct Activity {
     pub spun_ns: u64,
     /// Nanoseconds spent inside a script, estimated.
     pub script_ns: u64,
-    /// The part of `script_ns` in long calls, or in many in close succession, so that the worker did nothing else.
+    /// The part of `script_ns` spent in long calls, or in many calls in close succession, during which the worker did
+    /// nothing else.
     pub held_up_ns: u64,
     /// Number of waits for completions, blocking or not; a series of polls is one wait.
     pub waits: u64,
@@ -30,9 +31,9 @@ pub struct Activity {
     pub completions: u64,
     /// Largest number of completions handled after one wait.
     pub completions_max: u64,
-    /// Number of waits that could extend beyond the first completion, to collect several.
+    /// Number of waits that were allowed to go on after the first completion, to collect several.
     pub lingers: u64,
-    /// Longest time allowed for such a wait, in nanoseconds.
+    /// Longest time that any such wait was allowed to take, in nanoseconds.
     pub linger_max_ns: u64,
     /// Number of requests with a known lateness.
     pub submissions: u64,
@@ -51,7 +52,7 @@ impl Activity {
         self.completions_max = self.completions_max.max(completions);
     }
 
-    /// Counts a wait that could extend this long, in nanoseconds, for several completions.
+    /// Counts a wait that was allowed to take this long, in nanoseconds, to collect several completions.
     pub fn count_linger(&mut self, allowed_ns: u64) {
         self.lingers += 1;
         self.linger_max_ns = self.linger_max_ns.max(allowed_ns);
@@ -64,7 +65,7 @@ impl Activity {
         self.lateness_max_ns = self.lateness_max_ns.max(late_ns);
     }
 
-    /// Nanoseconds of processor time.
+    /// Nanoseconds of processor time, in and outside the kernel, busy-polling included.
     pub fn cpu_ns(&self) -> u64 {
         self.user_ns + self.system_ns
     }

@@ -1,8 +1,8 @@
 //! Divides a run into batches of equal length, each with all its latencies, and derives the precision of a metric from
 //! them by the method of batch means.
 //!
-//! If batches are long enough to be independent, their means vary like those of whole runs, only more. There are never
-//! more than [`BATCHES_MAX`]: a longer run joins pairs of neighbours.
+//! If batches are long enough to be independent, their means vary as those of whole runs do, only more. There are never
+//! more than [`BATCHES_MAX`]: in a longer run, pairs of neighbours are joined.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::{Count, Distribution};
 
 /// Largest number of batches: half of them can still be joined twice.
 const BATCHES_MAX: usize = 160;
-/// Smallest number of batches that shows how much they vary.
+/// Smallest number of batches from which their variation can be estimated.
 pub const BATCHES_MIN: usize = 20;
 /// Autocorrelation below which batches count as independent.
 const AUTOCORRELATION_MAX: f64 = 0.2;
@@ -19,11 +19,11 @@ const AUTOCORRELATION_MAX: f64 = 0.2;
 /// Requests completed in one part of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// Length in seconds.
+    /// Length of the batch, in seconds.
     pub seconds: u64,
-    /// Number of responses.
+    /// Number of complete responses.
     pub completed: u64,
-    /// Latencies in nanoseconds.
+    /// The latencies of these responses, in nanoseconds.
     pub latency: Distribution<u64>,
 }
 
@@ -33,9 +33,9 @@ pub struct Batches {
     /// Length of each batch: a second times a power of two.
     seconds: u64,
     complete: Vec<Batch>,
-    /// The next batch, if some of its seconds have ended.
+    /// The batch in progress, if at least one of its seconds has ended.
     begun: Option<Batch>,
-    /// The unfinished seconds with recorded responses.
+    /// The unfinished seconds in which responses have been recorded, in order.
     open: VecDeque<Batch>,
 }
 
@@ -53,7 +53,7 @@ pub struct PrecisionEstimate {
 pub enum Unknown {
     /// There are fewer than [`BATCHES_MIN`] batches with enough responses.
     Short,
-    /// Batches are independent of their neighbours only when so long that fewer than [`BATCHES_MIN`] are left.
+    /// Batches long enough to be independent of their neighbours would be fewer than [`BATCHES_MIN`].
     Dependent,
 }
 

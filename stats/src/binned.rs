@@ -24,7 +24,7 @@ pub struct SpectrumRow {
 }
 
 impl Distribution<u64> {
-    /// The view for statistics from the bins.
+    /// A view of the distribution whose statistics are computed from the bins alone.
     pub fn binned(&self) -> Binned<'_> {
         Binned { measured: self }
     }
@@ -67,8 +67,8 @@ impl Binned<'_> {
     }
 
     /// The share (0 to 1) of the values that wrk2 counts as within one deviation of the mean: bounds are whole numbers,
-    /// bins are inside or outside, and the bin with the value after the upper bound is still inside. Zero without a
-    /// value.
+    /// a bin is entirely inside or outside, and the bin containing the value after the upper bound is still inside.
+    /// Zero without a value.
     pub fn share_within_stdev(self) -> f64 {
         let (mean, stdev) = (self.mean(), self.stdev());
         let (lower, upper) = ((mean - stdev) as u64, (mean + stdev) as u64);
@@ -77,7 +77,7 @@ impl Binned<'_> {
         inside as f64 / self.measured.count().max(1) as f64
     }
 
-    /// The percentile spectrum, with `ticks` steps until the distance to 100 % has halved. The last step is at 100 %.
+    /// The percentile spectrum, with `ticks` steps each time the distance to 100 % halves. The last step is at 100 %.
     pub fn spectrum(self, ticks: u32) -> Vec<SpectrumRow> {
         let total = self.measured.count();
         // In per cent, every step is an exact binary fraction.

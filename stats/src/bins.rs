@@ -55,14 +55,15 @@ pub struct Bins<C, const STEP: u32 = FINE> {
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// Empty bins. All memory that they will ever need is allocated now; the kernel provides pages on use. Coarse bins,
-    /// of which there may be hundreds of sets, have the doublings from their smallest value to their largest.
+    /// Empty bins. Fine bins allocate all the memory they will ever need now; the kernel provides pages on use. Coarse
+    /// bins, of which there may be hundreds of sets, grow to cover the doublings from their smallest value to their
+    /// largest.
     pub fn new() -> Self {
         let allocated = if STEP == FINE { count(STEP) } else { 0 };
         Self { counts: vec![C::default(); allocated], base: 0, first: count(STEP), last: 0, total: 0 }
     }
 
-    /// Index of a bin's count. At or beyond the end, there is no room for the bin yet.
+    /// Index of a bin's count. If it is at or beyond the end, there is no room for the bin yet.
     fn count_index(&self, place: usize) -> usize {
         if STEP == FINE { place } else { place.wrapping_sub(self.base) }
     }
@@ -96,7 +97,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         self.total = self.total.saturating_add(times);
     }
 
-    /// Number of values.
+    /// Number of values recorded.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -129,7 +130,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         self.total = self.total.saturating_add(others.total);
     }
 
-    /// The used bins, ascending: the values of each, and their number.
+    /// The non-empty bins, ascending: the values that belong in each, and how many were recorded.
     pub fn used_bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         range
@@ -160,7 +161,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 }
 
-/// A hash of a number, unrelated to those of its neighbours: the finalizer of SplitMix64,
+/// A hash of a number, unrelated to the hashes of neighbouring numbers: the finalizer of SplitMix64,
 /// <https://prng.di.unimi.it/splitmix64.c>.
 fn mix_bits(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -199,7 +200,7 @@ const fn bin_of_value(value: u64, step: u32) -> usize {
     ((shift as usize) << step) + (value >> shift) as usize
 }
 
-/// The values of a bin.
+/// The values that belong in a bin.
 fn values_of_bin(place: usize, step: u32) -> RangeInclusive<u64> {
     let shift = (place >> step).saturating_sub(1);
     let first = ((place - (shift << step)) as u64) << shift;

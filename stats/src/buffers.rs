@@ -1,15 +1,16 @@
-//! Kernel sizes of connection buffers.
+//! The sizes that the kernel reports for connection buffers.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The buffer sizes of all connections, if sizes were set. The kernel counts twice the requested size.
+/// The smallest and largest buffer sizes of all connections, if they were read. The kernel reports twice the requested
+/// size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferSizes {
-    /// The receive buffers; `None`: no size was set, or there was no connection.
+    /// The receive buffers; `None`: sizes were not read, or there was no connection.
     pub rcvbuf: Option<Sizes>,
-    /// The send buffers; `None`: no size was set, or there was no connection.
+    /// The send buffers; `None`: sizes were not read, or there was no connection.
     pub sndbuf: Option<Sizes>,
 }
 

@@ -1,4 +1,4 @@
-//! Latencies by status class: fast error pages make percentiles look good, slow ones bad.
+//! Latencies by status class: fast error pages make percentiles look better, slow ones worse.
 
 use std::ops::AddAssign;
 
@@ -18,7 +18,7 @@ impl<C: Count> ByClass<C> {
     /// First digits of the statuses, in the order of `classes`.
     pub const CLASSES: [u16; 3] = [3, 4, 5];
 
-    /// Records the latency, in nanoseconds, of a response with this status.
+    /// Records the latency, in nanoseconds, of a response with this status; ignores other classes.
     pub fn record(&mut self, status: u16, latency_ns: u64) {
         if let Some(index) = Self::CLASSES.iter().position(|class| *class == status / 100) {
             self.classes[index].get_or_insert_default().record(latency_ns);

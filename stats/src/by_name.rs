@@ -10,10 +10,10 @@ use super::{Count, Distribution};
 /// Number of responses kept before they are sorted by name: those of a quick thread in 100 ms, 1 MiB.
 const FRESH_MAX: usize = 1 << 16;
 
-/// The requests of each name.
+/// The outcomes of the requests with each name.
 ///
-/// A thread only keeps its responses in order of arrival; they are sorted when intervals are added up. Hundreds of
-/// histograms in every thread would leave the processor's cache between any two uses.
+/// A thread only stores its responses in order of arrival; they are sorted by name when intervals are added up.
+/// Hundreds of histograms in every thread would leave the processor's cache between any two uses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct ByName<C: Count> {
@@ -33,7 +33,7 @@ struct NamedResponse {
     is_unsuccessful: bool,
 }
 
-/// The requests of one name.
+/// The outcomes of the requests with one name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OfName<C: Count> {
@@ -42,14 +42,16 @@ pub struct OfName<C: Count> {
     pub latency: Distribution<C, COARSE>,
     /// The statuses of the responses, ascending, and the number of each.
     statuses: Vec<(u16, u64)>,
-    /// Requests without a complete response because of a failure, or abandoned, or late at the end.
+    /// Requests without a complete response because they failed, were abandoned, or had exceeded `--timeout` at the
+    /// end.
     pub failed: u64,
     /// Complete responses that were late or have a failing status, each counted once.
     pub unsuccessful: u64,
 }
 
 impl<C: Count> ByName<C> {
-    /// Counts a response to a request of the name with this number, with its latency in nanoseconds.
+    /// Counts a response to a request whose name has this number, with its latency in nanoseconds. `status` is `None`
+    /// if the response had no head.
     pub fn record_response(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         if self.fresh.len() == FRESH_MAX {
             self.sort();
@@ -57,7 +59,7 @@ impl<C: Count> ByName<C> {
         self.fresh.push(NamedResponse { latency_ns, name, status, is_unsuccessful });
     }
 
-    /// Counts a request without a response, of the name with this number.
+    /// Counts a request without a complete response whose name has this number.
     pub fn record_failure(&mut self, name: u16) {
         self.entry_of(name).failed += 1;
     }
@@ -85,7 +87,8 @@ impl<C: Count> ByName<C> {
         self.names[at].get_or_insert_default()
     }
 
-    /// The numbers of names that had requests, ascending, and these requests. Only for sums.
+    /// The numbers of the names that had requests, ascending, with the outcomes. Only for sums: in a thread's own
+    /// interval, responses not yet sorted are missing.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &OfName<C>)> {
         (0..).zip(&self.names).filter_map(|(number, of_name)| Some((number, of_name.as_deref()?)))
     }

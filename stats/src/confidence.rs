@@ -1,11 +1,11 @@
-//! Student's interval: the possible distance between a mean and the true value, and a check that the values are
-//! independent enough for it.
+//! Student's interval: how far a mean may be from the true value, and a check that the values are independent enough
+//! for it.
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Half the width of the 95 % confidence interval around `centre`, as a share of the centre, from independent values
-/// whose mean it approximates. Zero if all values are equal.
+/// Half the width of the 95 % confidence interval around `centre`, as a share of `centre`. It is computed from
+/// independent values whose mean is approximately `centre`, at least two. Zero if all values equal it.
 ///
 /// Deviations are taken from the centre, not from the mean: the percentile of a whole is not the mean of its parts'
 /// percentiles, and the interval must be wide enough to include that difference.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Reasons why bytes or statistics do not make a distribution.
+/// Reasons why bytes or statistics do not describe a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Corrupt {
     /// The bytes are not a histogram.

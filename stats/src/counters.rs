@@ -17,7 +17,7 @@ pub struct Counters {
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,
-    /// Completed responses that came before the whole request had been sent; the rest of the request was omitted.
+    /// Completed responses that arrived before the whole request had been sent; the rest of the request was not sent.
     pub early: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
@@ -29,7 +29,7 @@ pub struct Counters {
     pub interim: u64,
     /// Requests that exceeded `--timeout`, whether or not a response came later.
     pub late: u64,
-    /// Late requests that have ended.
+    /// Late requests that have ended, with or without a response.
     pub late_ended: u64,
     /// Complete responses that took longer than `--timeout`, have an unsuccessful status or failed a check, each
     /// counted once.
@@ -42,7 +42,7 @@ pub struct Counters {
     pub open_at_end: u64,
     /// Requests open at the end that had exceeded `--timeout`.
     pub open_late_at_end: u64,
-    /// Latencies recorded or omitted as too late: of responses, or of whole batches if requests are pipelined.
+    /// Number of latencies recorded, or omitted as too late: one per response, or per batch if requests are pipelined.
     pub batches: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
@@ -56,11 +56,11 @@ pub struct Counters {
     pub logged: u64,
     /// Requests missing from the log, because it was not written fast enough.
     pub unlogged: u64,
-    /// Time use of requests and connections.
+    /// How requests and connections spent their time.
     pub occupancy: Occupancy,
 }
 
-/// A status has three digits.
+/// Number of different statuses: a status has three digits.
 const CODES: usize = 1000;
 
 /// The number of responses with each status.
@@ -81,7 +81,7 @@ impl Statuses {
         (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }
 
-    /// The number of statuses of a class: 2 means 200 to 299.
+    /// The number of responses with a status of this class: 2 means 200 to 299.
     pub fn class_total(&self, class: u16) -> u64 {
         self.iter().filter(|&(status, _)| status / 100 == class).map(|(_, count)| count).sum()
     }

@@ -46,7 +46,7 @@ impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, 
     ) -> Result<Self, Corrupt> {
         let is_empty = bins.total() == 0 && (sum, sum_of_squares, min, max) == (0, 0, u64::MAX, 0);
         let count = u128::from(bins.total());
-        // The squares are smallest when all values are as near as possible to the mean.
+        // The sum of squares is smallest if all values are as near as possible to the mean.
         let (whole, rest) = (sum / count.max(1), sum % count.max(1));
         let least_squares = || count.saturating_mul(whole * whole).saturating_add(2 * whole * rest);
         let is_possible = min <= max
@@ -74,7 +74,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         Self { bins: Bins::new(), sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0, clamped: 0 }
     }
 
-    /// Records one value.
+    /// Records one value. A value above [`HIGHEST`] is recorded as [`HIGHEST`] and counted in `clamped`.
     #[inline]
     pub fn record(&mut self, value: u64) {
         let known = value.min(HIGHEST);
@@ -116,17 +116,17 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.bins.total()
     }
 
-    /// The smallest value, exactly.
+    /// The smallest value, exactly; `None` without a value.
     pub fn min(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.min)
     }
 
-    /// The largest value, exactly (up to [`HIGHEST`]).
+    /// The largest value, exactly (up to [`HIGHEST`]); `None` without a value.
     pub fn max(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.max)
     }
 
-    /// The arithmetic mean, from the values, not the bins.
+    /// The arithmetic mean, from the values, not the bins; `None` without a value.
     pub fn mean(&self) -> Option<f64> {
         // Rounding may move the mean of equal values past them.
         (self.count() > 0).then(|| (self.sum as f64 / self.count() as f64).clamp(self.min as f64, self.max as f64))
@@ -153,7 +153,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.at_rank(rank(p, self.count()))
     }
 
-    /// The values outside `part`, as precise as the bins.
+    /// The values that remain without those of `part`, as precise as the bins.
     pub fn without_part(&self, part: &Self) -> Self {
         let mut left = Self::new();
         let mut parts = part.bins.used_bins().peekable();
@@ -178,7 +178,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
     }
 
     /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains a bound
-    /// counts as inside, because its values cannot be distinguished.
+    /// counts as inside, because the values within a bin cannot be distinguished. `None` without a value.
     pub fn share_within_stdev(&self) -> Option<f64> {
         let (mean, stdev) = (self.mean()?, self.stdev());
         let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
@@ -203,7 +203,8 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
 }
 
 impl Distribution<u64, COARSE> {
-    /// Makes `fine` a copy with bins of three digits, of which only the middle one of each coarse bin has values.
+    /// Turns `fine` into a copy with bins of three digits. All values of a coarse bin are in the fine bin at its
+    /// middle; the exact statistics are kept.
     pub fn copy_to_fine_bins(&self, fine: &mut Distribution<u64>) {
         fine.bins.clear();
         self.values().for_each(|(value, count)| fine.bins.record(value, count));

@@ -1,6 +1,6 @@
-//! The ledger of failures: phase, cause, count, times, and one example.
+//! The ledger of failures. Each row has a phase, a cause, a count, the first and last time, and one example.
 //!
-//! The ledger keeps causes as data; the report puts them into words.
+//! The ledger stores causes as data; the report puts them into words.
 
 use std::ops::AddAssign;
 
@@ -23,9 +23,9 @@ pub enum Phase {
     Body,
     /// Waiting longer than `--timeout`.
     Timeout,
-    /// None: the response is complete and has an unsuccessful status: 400 or more, or an unexpected one.
+    /// No phase: the response is complete, but its status is unsuccessful: 400 or more, or an unexpected one.
     Status,
-    /// None: the response is complete and has failed a check, or its end reports a failed gRPC call.
+    /// No phase: the response is complete, but failed a check, or its trailers report a failed gRPC call.
     Check,
     /// Waiting longer than `--give-up`.
     Abandoned,
@@ -52,9 +52,10 @@ impl Phase {
 /// Cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
-    /// The operating system reported a failure of the peer or the network, or a lack of resources; the error number.
+    /// The operating system reported a failure of the peer or the network, or a lack of resources, with this error
+    /// number.
     Errno(i32),
-    /// The kernel of this machine refused an operation; the error number.
+    /// The kernel of this machine refused an operation, with this error number.
     Kernel(i32),
     /// The response broke the protocol or ended too soon.
     Protocol(onrush_proto::Error),
@@ -68,14 +69,15 @@ pub enum Cause {
     Late,
     /// The request exceeded `--timeout` after part of the response's head had arrived.
     LateInHead,
-    /// The request exceeded `--timeout` after the head had arrived of a response that ends with the connection.
+    /// The request exceeded `--timeout` after the head of a response that ends when the connection closes had arrived.
     LateToClose,
-    /// The status of the response.
+    /// The response had this status.
     Status(u16),
-    /// The number in the plan of the first check that the response failed. The example is the actual value, or the
-    /// beginning of the body.
+    /// The response failed a check: the number, in the plan, of the first one it failed. The example is the actual
+    /// value, or the beginning of the body.
     Check(u8),
-    /// The `grpc-status` of the response, which is not 0; one more than the highest for all undefined ones.
+    /// The response had this `grpc-status`, which is not 0. All undefined values are represented by one more than the
+    /// highest defined one.
     GrpcStatus(u8),
     /// The request was abandoned after `--give-up`.
     GivenUp,
@@ -146,18 +148,19 @@ pub struct FailureRow {
     pub phase: Phase,
     /// The cause.
     pub cause: Cause,
-    /// Number of failures.
+    /// Number of failures with this phase and cause.
     pub count: u64,
-    /// The tenth of a second of the run, from zero, of the first failure.
+    /// Time of the first failure, in tenths of a second since the start of the run, rounded down.
     pub first_tenth: u32,
-    /// The tenth of a second of the run, from zero, of the last failure.
+    /// Time of the last failure, in tenths of a second since the start of the run, rounded down.
     pub last_tenth: u32,
     /// One example: the address, or the server's bytes. Unescaped; may be empty.
     pub example: Vec<u8>,
 }
 
 impl FailureRow {
-    /// The order of examples when rows are added: the smaller row provides the example, the least that shows anything.
+    /// The order of examples when rows are added: the smaller row provides the example, and an empty example comes
+    /// last.
     fn example_order(&self) -> (bool, &[u8]) {
         (self.example.is_empty(), &self.example)
     }
@@ -206,7 +209,7 @@ impl Ledger {
         &self.rows
     }
 
-    /// Rewrites every example.
+    /// Replaces every example by what `shown` returns for it.
     pub fn rewrite_examples(&mut self, shown: impl Fn(&[u8]) -> Vec<u8>) {
         self.rows.iter_mut().for_each(|row| row.example = shown(&row.example));
     }

@@ -17,7 +17,8 @@ pub struct Negotiated {
     pub is_http2: bool,
 }
 
-/// Handshakes, and the parameters in use. A connection may have had its handshake before measuring began.
+/// The handshakes while measuring, and the parameters of all connections used, some of which had their handshake before
+/// measuring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// Number of handshakes.
@@ -51,7 +52,7 @@ impl Handshakes {
         in_use
     }
 
-    /// Number of different results.
+    /// Number of different combinations of parameters in use.
     pub fn distinct_count(&self) -> usize {
         self.in_use.len()
     }

@@ -57,7 +57,7 @@ impl Distribution<u64> {
     }
 }
 
-/// Decompresses the bins. The crate allocates the stated length, so that length is checked here.
+/// Decompresses the bins. The crate allocates whatever length the bytes state, so the length is checked here.
 fn decompress_bins(bytes: &[u8]) -> Option<Vec<u8>> {
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
     const HEAD_BYTES: usize = 40;

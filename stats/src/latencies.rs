@@ -58,11 +58,11 @@ impl Latencies {
         }
     }
 
-    /// Takes out the share `part` / `whole`, as whole numbers, so that nothing is lost or taken twice.
+    /// Removes the share `part` / `whole` and returns it, as whole numbers, so that nothing is lost or taken twice.
     pub fn take_share(&mut self, part: u64, whole: u64) -> Self {
         let mean_ns = self.mean_ns().unwrap_or(0.0);
         let mut taken = Self { sum_ns: 0, max_ns: self.max_ns, bins: Vec::new() };
-        // All bins together give the share, however few latencies are in each.
+        // The share is taken of all bins together, however few latencies are in each.
         let mut seen = 0;
         for (bin, count) in &mut self.bins {
             let here = share_rounded_down(seen + *count, part, whole) - share_rounded_down(seen, part, whole);
@@ -83,8 +83,8 @@ impl Latencies {
         self.bins.iter().map(|&(_, count)| count).sum()
     }
 
-    /// True if both are the same latencies, judged by the exact statistics: bins of an interval are clamped to its own
-    /// extremes, so that a value may move to the next bin in a sum.
+    /// True if both contain the same latencies, judged by the exact statistics alone: values of an interval are clamped
+    /// to its own extremes, so a value may be in the next bin in a sum.
     pub fn equals_exactly(&self, other: &Self) -> bool {
         (self.count(), self.sum_ns, self.max_ns) == (other.count(), other.sum_ns, other.max_ns)
     }

@@ -86,18 +86,18 @@ pub type Totals = Stats<u64>;
 pub struct Stats<C: Count> {
     /// Start of recording, in nanoseconds since the start of the worker.
     pub from_ns: u64,
-    /// End of recording, in nanoseconds since the start of the worker; zero until it is handed over.
+    /// End of recording, in nanoseconds since the start of the worker; zero until the interval is handed over.
     pub until_ns: u64,
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
     pub latency: Distribution<C>,
     /// The latencies shown in the report, in nanoseconds, of responses with a status of 300 to 599; with a schedule,
-    /// from due times. `None` until there is one, and in compat dialects.
+    /// from due times. `None` until there is such a response, and always in compat dialects.
     pub by_class: Option<Box<ByClass<C>>>,
     /// Outcomes by request name. `None` until a request with a name has ended.
     pub by_name: Option<Box<ByName<C>>>,
-    /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in
-    /// batches.
+    /// Service latencies of batches, in nanoseconds, up to the last byte of a batch's last response. `None` unless
+    /// requests are sent in batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests abandoned or still in flight at the end: lower bounds of their latencies. `None`
     /// until there is one.
@@ -111,7 +111,7 @@ pub struct Stats<C: Count> {
     pub rates: Distribution<C>,
     /// All plain counts.
     pub counters: Counters,
-    /// The worker's use of its time. In the totals, the time of all workers.
+    /// How the worker spent its time; in totals, the sum over all workers.
     pub activity: Activity,
     /// Number of responses with each status.
     pub statuses: Statuses,
@@ -119,7 +119,7 @@ pub struct Stats<C: Count> {
     pub ledger: Ledger,
     /// The TLS handshakes, and the parameters in use.
     pub handshakes: Handshakes,
-    /// Readings of some connections' `TCP_INFO`.
+    /// Sums of the `TCP_INFO` read from some of the connections.
     pub sockets: SocketStats,
     /// The `Location` of one of the redirects, as sent by the server; in a sum, the first in alphabetical order.
     pub location: Option<String>,
@@ -128,7 +128,7 @@ pub struct Stats<C: Count> {
 }
 
 impl<C: Count> Stats<C> {
-    /// The latencies of batches, for recording.
+    /// The latencies of batches, for recording; creates them if there are none yet.
     pub fn batch_latency(&mut self) -> &mut Distribution<C> {
         self.batch_latency.get_or_insert_default()
     }
@@ -146,7 +146,7 @@ impl<C: Count> Stats<C> {
         (failed + abandoned + unsuccessful + late + never_sent).saturating_sub(late_ended)
     }
 
-    /// Records the omitted phases. Call before they are read.
+    /// Records the phases omitted so far. Must be called before `phases` is read.
     pub fn settle_phases(&mut self) {
         if let Some(phases) = &mut self.phases {
             phases.record_omitted(&self.latency);

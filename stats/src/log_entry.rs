@@ -13,11 +13,11 @@ pub struct LogEntry {
     pub first_ns: Option<i64>,
     /// End of the request; `None`: it was in flight at the end of the run.
     pub end_ns: Option<i64>,
-    /// Number of received body bytes.
+    /// Number of bytes received of the response's body.
     pub body_bytes: u64,
     /// The status of the response, if a head arrived.
     pub status: Option<u16>,
-    /// The number of the request's name; zero: unnamed.
+    /// The number of the request's name, from 1; zero: the request has no name.
     pub name: u16,
     /// The outcome.
     pub fate: Fate,

@@ -3,7 +3,8 @@
 use super::bins::HIGHEST;
 use super::corrupt::Corrupt;
 
-/// Relative tolerance for a mean or deviation compared with the one from exact sums: more than the rounding of either.
+/// Relative difference allowed between a mean or deviation and the one computed from exact sums: larger than the
+/// rounding errors of both.
 const SLACK: f64 = 1e-9;
 
 /// The exact statistics of a distribution, which its bins only approximate.

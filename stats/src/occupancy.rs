@@ -1,4 +1,4 @@
-//! Use of the measured time by requests and connections.
+//! How requests and connections spent the measured time.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ pub struct Occupancy {
     pub waiting_ns: u64,
     /// Connections that were never established: their entire time.
     pub absent_ns: u64,
-    /// Connections: not needed, because all requests have been started, or because the plan has fewer at the time.
+    /// Connections: not needed, because all requests have been started, or because the plan has fewer connections at
+    /// that time.
     pub done_ns: u64,
     /// Connections: open, with nothing left to send at the end; part of `open_ns` and of `done_ns`.
     pub finished_ns: u64,

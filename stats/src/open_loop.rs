@@ -10,23 +10,23 @@ use super::{Count, Distribution, Wrk2};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OpenLoopStats<C: Count> {
-    /// From due times to the last byte of the response, in nanoseconds. One per complete response.
+    /// From a request's due time to the last byte of its response, in nanoseconds. One per complete response.
     pub scheduled: Distribution<C>,
-    /// From due times to the hand-over of the first byte to the kernel, in nanoseconds. One per request.
+    /// From a request's due time to the hand-over of its first byte to the kernel, in nanoseconds. One per request.
     pub lateness: Distribution<C>,
-    /// The latencies of requests due by the end and answered after it, in a run that went on to learn them. `None`:
-    /// there are none.
+    /// The latencies of requests due by the end and answered after it, in a run that continued in order to learn them.
+    /// `None`: there are none.
     pub later: Option<Box<Distribution<C>>>,
-    /// Requests due by the end that failed after it, in such a run.
+    /// Requests due by the end that failed after it, in a run that continued.
     pub later_failed: u64,
-    /// Requests due by the end that were dropped after it, in such a run.
+    /// Requests due by the end that were dropped after it, in a run that continued.
     pub later_dropped: u64,
     /// The ages of requests without a complete response, in nanoseconds since they were due: when they were dropped or
     /// abandoned, or when the run stopped. They are lower bounds of latencies. Failed requests are in no distribution.
     pub censored: Distribution<C>,
-    /// Of `censored`, the ages of requests in flight or unsent when the run stopped. `None`: there are none.
+    /// The part of `censored` from requests in flight or unsent when the run stopped. `None`: there are none.
     pub open: Option<Box<Distribution<C>>>,
-    /// The ages, at the start of measuring, of requests due before, in the warm-up. `None`: there are none.
+    /// The ages, at the start of measuring, of requests due during the warm-up. `None`: there are none.
     pub entered: Option<Box<Distribution<C>>>,
     /// The latencies as recorded by wrk2. `None` unless wrk2 is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
@@ -35,7 +35,7 @@ pub struct OpenLoopStats<C: Count> {
     pub held: Option<Box<Distribution<C>>>,
     /// Requests due since measuring began.
     pub due: u64,
-    /// Requests that would have been due while a thread was at work without a limit on the number of requests.
+    /// Requests that would have been due while a thread was at work if there were no limit on the number of requests.
     pub beyond: u64,
     /// Requests due before measuring began and not sent by then.
     pub carried: u64,
@@ -45,30 +45,32 @@ pub struct OpenLoopStats<C: Count> {
     pub dropped: u64,
     /// Requests due and not sent by the end of the run.
     pub unsent: u64,
-    /// Of `dropped` and `unsent`, requests that were held back while late ones were caught up slowly (`--catch-up`).
+    /// Those of the `dropped` and `unsent` requests that were held back while late ones were caught up slowly
+    /// (`--catch-up`).
     pub held_back: u64,
-    /// Batched receives (`--send-slice`) without a usable kernel timestamp: they have the time at which they were
-    /// noticed, up to a slice after their arrival.
+    /// Batched receives (`--send-slice`) without a usable kernel timestamp. They are assigned the time at which they
+    /// were noticed, up to a slice after their arrival.
     pub untimestamped: u64,
     /// Time for which requests were due while every connection had one in flight or paused for a script, in
-    /// nanoseconds, over all threads.
+    /// nanoseconds, summed over all threads.
     pub all_busy_ns: u64,
-    /// Longest wait of a request for a connection in that time, in nanoseconds.
+    /// Longest time for which a request waited for a connection meanwhile, in nanoseconds.
     pub all_busy_max_ns: u64,
     /// Total time for which scripts made connections pause before batches, in nanoseconds.
     pub paused_ns: u64,
     /// Complete responses to requests sent while less than half of the connections had a request in flight, including
     /// the warm-up.
     pub calm: u64,
-    /// Sum, over these requests, of the requests in flight on their threads when they were sent, themselves included.
+    /// Sum, over the `calm` requests, of the requests in flight on their threads when they were sent, themselves
+    /// included.
     pub calm_in_flight: u64,
-    /// Sum of the latencies of these requests since they were sent, in nanoseconds.
+    /// Sum of the service latencies of the `calm` requests, in nanoseconds.
     pub calm_ns: u64,
 }
 
 impl<C: Count> OpenLoopStats<C> {
     /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`:
-    /// additionally as wrk2 does.
+    /// also records the latencies as wrk2 does.
     pub fn record_response(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
         self.scheduled.record(scheduled_ns);
         if as_wrk2 {

@@ -1,4 +1,4 @@
-//! The durations of the phases of connections and requests, never corrected.
+//! The durations of the phases of connections and requests, never counted from due times.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub struct Phases<C: Count> {
     pub ttfb: Distribution<C>,
     /// From the first byte of a response to its last: one per response.
     pub ttlb: Distribution<C>,
-    /// True if all responses so far came in one piece. Their TTFB is their latency and their TTLB is zero, so neither
-    /// was recorded: [`Self::settle`] records them later.
+    /// True while TTFB and TTLB are not recorded because all responses so far arrived in one piece: their TTFB is their
+    /// latency, and their TTLB is zero. [`Self::record_omitted`] records both later.
     pub is_left_out: bool,
 }
 
 impl<C: Count> Phases<C> {
-    /// Records the omitted phases of responses with these latencies.
+    /// Records the omitted phases, if any, of responses with these latencies.
     pub fn record_omitted(&mut self, latency: &Distribution<C>) {
         if self.is_left_out {
             self.is_left_out = false;

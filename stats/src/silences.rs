@@ -1,16 +1,17 @@
 //! Finds silences: times of a run without a response, exact to the completion.
 //!
-//! Each worker keeps the long gaps between its own completions. In the intersection of all workers' gaps, no worker
-//! completed anything; it begins and ends with a completion of one of them. If a schedule or a script decides when
-//! requests are sent, there may have been no request in flight. So each worker also keeps the part of its gaps in which
-//! it had a request in flight, and the times around them for which it had sent requests ahead of their due times.
+//! Each worker records the long gaps between its own completions. In the intersection of all workers' gaps, no worker
+//! completed anything; such a silence starts and ends with a completion by one of them. If a schedule or a script
+//! decides when requests are sent, there may have been no request in flight. So each worker also keeps the part of its
+//! gaps in which it had a request in flight, and the times around them for which it had sent requests ahead of their
+//! due times.
 
 use serde::{Deserialize, Serialize};
 
 /// Shorter gaps, in nanoseconds, are not kept.
 pub const GAP_MIN_NS: u64 = 200_000_000;
 
-/// Largest number of gaps kept by one worker: the longest ones.
+/// Largest number of gaps kept by one worker; if there are more, the longest are kept.
 const GAPS_MAX: usize = 1024;
 
 /// Largest number of times ahead kept per gap: the first ones and the last.
@@ -37,11 +38,11 @@ pub struct Silences {
     recent: Vec<Gap>,
     /// The times ahead that overlap the gaps.
     ahead: Vec<Gap>,
-    /// True if requests in flight at a gap, or due in it, may still hold up responses.
+    /// True if requests in flight during a gap, or due in it, may still hold up responses.
     is_behind: bool,
 }
 
-/// The gaps of one worker at the end.
+/// The gaps of one worker, once it has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerGaps {
     /// All gaps, in order. The last one is open-ended: other workers may have continued when this one had nothing left
@@ -49,8 +50,8 @@ pub struct WorkerGaps {
     pub gaps: Vec<Gap>,
     /// The parts of the gaps in which a request was awaited.
     pub awaited: Vec<Gap>,
-    /// Times around the gaps, in order, whose due requests had been sent before: each extends from the sending of a
-    /// batch to the due time of the first request after it.
+    /// Times around the gaps, in order, in which the due requests had already been sent: each extends from the sending
+    /// of a batch to the due time of the first request after it.
     pub ahead: Vec<Gap>,
 }
 
@@ -103,7 +104,8 @@ impl Silences {
         self.recent.push(Gap { from_ns: at_ns, until_ns });
     }
 
-    /// True if a response may have been held up by a gap that another response ended, or by the resulting queue.
+    /// True if a response completed at this time may have been held up by a gap that another response ended, or by the
+    /// resulting queue.
     pub fn may_be_held_up(&self, at_ns: u64) -> bool {
         self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
     }
@@ -156,7 +158,7 @@ impl Silences {
     }
 }
 
-/// Adds the last gap. If there are more than `most`, keeps the longer half. Returns true in that case.
+/// Appends a gap to a list in order. If the list already has `most`, first drops the shorter half and returns true.
 pub fn push_longest(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
     let is_full = gaps.len() == most;
     if is_full {

@@ -5,13 +5,14 @@ use super::Distribution;
 /// The sum of samples of sockets.
 #[derive(Clone, Debug, Default)]
 pub struct SocketSamples {
-    /// Samples taken.
+    /// Number of samples taken, each of all selected sockets.
     pub samples: u64,
-    /// Samples refused by the kernel.
+    /// Number of samples refused by the kernel.
     pub failed: u64,
-    /// Sockets. A socket that is missing in one sample and present in the next counts again.
+    /// Number of sockets. A socket that is missing from one sample and present in the next is
+    /// counted again.
     pub sockets: u64,
-    /// Readings: one per socket and sample.
+    /// Number of readings: one per socket and sample.
     pub readings: u64,
     /// Sockets omitted because a sample had too many, summed over samples.
     pub left_out: u64,
@@ -23,14 +24,14 @@ pub struct SocketSamples {
     pub cwnd: Distribution<u32>,
     /// The delivery rates, as estimated by the kernel, in bits per second.
     pub delivery_bps: Distribution<u32>,
-    /// Buffer usage: used shares of the receive buffers' limits, in millionths.
+    /// Use of the receive buffers, in millionths of their limits.
     pub rcvbuf_use: Distribution<u32>,
-    /// Buffer usage: used shares of the send buffers' limits, in millionths.
+    /// Use of the send buffers, in millionths of their limits.
     pub sndbuf_use: Distribution<u32>,
 }
 
 impl SocketSamples {
-    /// A share (0 to 1) in millionths.
+    /// Converts a share (0 to 1) into millionths, rounded.
     pub fn ppm(share: f64) -> u64 {
         (share * 1e6).round() as u64
     }

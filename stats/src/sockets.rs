@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TcpInfo;
 
-/// Sums over readings. Each connection's counters count from the previous reading.
+/// Sums over readings. Of each connection's counters, the increase since its previous reading is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketStats {
     /// Number of readings.
@@ -30,15 +30,16 @@ pub struct SocketStats {
     pub needless: Option<u64>,
     /// Segments received out of order. `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
-    /// Microseconds between the readings of a connection that show its activity, summed.
+    /// Microseconds between consecutive readings that report `busy_us`, summed over connections.
     pub between_readings_us: u64,
     /// Microseconds with data in flight, and the parts limited by the peer's window and by our send buffer.
     pub busy_us: [u64; 3],
 }
 
 impl SocketStats {
-    /// Records a reading of a connection. `before`: its previous reading and the age of that in microseconds. Of a
-    /// first reading only the round-trip times count: a SYN that met a full accept queue was also retransmitted.
+    /// Records a reading of a connection. `before`: the previous reading of that connection, and its age in
+    /// microseconds. Of a first reading, only the round-trip times count, because a retransmitted SYN, sent again after
+    /// meeting a full accept queue, would also be in the counters.
     pub fn record_reading(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {
             let (before, _) = before.as_ref()?;
@@ -65,7 +66,7 @@ impl SocketStats {
         };
     }
 
-    /// Segments retransmitted because they were lost.
+    /// Segments retransmitted because they were lost: all retransmissions that are not known to be needless.
     pub fn lost_segments(&self) -> u64 {
         self.retransmits.saturating_sub(self.needless.unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! The distribution of requests over connections.
+//! How evenly requests were distributed over connections.
 
 use std::ops::AddAssign;
 
@@ -21,7 +21,7 @@ impl ConnectionSpread {
         *self += Self { connections: 1, requests, most: requests };
     }
 
-    /// Largest number of requests on one connection, as a multiple of the mean.
+    /// Largest number of requests on one connection, as a multiple of the mean; `None` without requests.
     pub fn hottest_to_mean(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.most as f64 * self.connections as f64 / self.requests as f64)
     }

@@ -42,7 +42,7 @@ pub struct RowFigures {
     pub bytes_sent: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// The failures.
+    /// The failures, as wrk's totals.
     pub errors: Errors,
     /// Requests without a good response in time, each counted once, as in the metric `errors`.
     pub erroneous: u64,
@@ -100,14 +100,14 @@ impl Timeline {
         self.sum_of_rows().equals_exactly(&whole)
     }
 
-    /// Joins neighbours until each row is `length_ns` long, which must be the length times a power of two.
+    /// Joins neighbours until each row is `length_ns` long, which must be the current length times a power of two.
     fn join_until(&mut self, length_ns: u64) {
         while self.length_ns < length_ns {
             self.join_neighbours();
         }
     }
 
-    /// Joins neighbours.
+    /// Joins each pair of neighbouring rows, which doubles the row length.
     fn join_neighbours(&mut self) {
         self.length_ns *= 2;
         let joined = self.rows.chunks(2).map(|pair| {
@@ -139,7 +139,7 @@ impl Default for Timeline {
 }
 
 impl RowFigures {
-    /// Adds an interval.
+    /// Adds the measurements of an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         let Stats { counters, latency, open_loop, ledger, .. } = interval;
         self.started += counters.started;
@@ -157,7 +157,8 @@ impl RowFigures {
         }
     }
 
-    /// True if both have the same measurements, judged by the exact ones.
+    /// True if both rows contain the same measurements, judged by the exact statistics of the latencies, not by their
+    /// bins.
     pub fn equals_exactly(&self, other: &Self) -> bool {
         let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
         self.latency.equals_exactly(&latency)
@@ -165,7 +166,8 @@ impl RowFigures {
             && *other == Self { latency, scheduled, ..self.clone() }
     }
 
-    /// Takes out the share `part` / `whole` of everything, as whole numbers, so that nothing is lost or taken twice.
+    /// Removes the share `part` / `whole` of everything and returns it, as whole numbers, so that nothing is lost or
+    /// taken twice.
     pub fn take_share(&mut self, part: u64, whole: u64) -> Self {
         let take = |count: &mut u64| {
             let taken = share_rounded_down(*count, part, whole);

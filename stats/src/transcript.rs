@@ -14,10 +14,10 @@ pub const SENT_MAX: usize = 16 * 1024;
 /// Longest kept part of a response's heads, in bytes, and of its trailers.
 pub const HEAD_MAX: usize = 16 * 1024;
 
-/// Number of first HTTP/2 frames kept; consecutive DATA frames count as one.
+/// Number of HTTP/2 frames kept from the beginning; consecutive DATA frames count as one.
 const FIRST_FRAMES_MAX: usize = 80;
 
-/// Number of last HTTP/2 frames kept: they show the end.
+/// Number of HTTP/2 frames kept from the end.
 const LAST_FRAMES_MAX: usize = 20;
 
 /// Longest kept text of a frame, in bytes.
@@ -34,8 +34,8 @@ pub struct Transcript {
     pub sent_bytes: u64,
     /// The beginning of the heads received, interim ones first.
     pub head: Vec<u8>,
-    /// The beginning of the received bytes after the heads that do not belong to a body yet: for an incomplete head,
-    /// its beginning.
+    /// The beginning of the received bytes that follow the heads and belong to no body yet, such as the start of an
+    /// incomplete head.
     pub unread: Vec<u8>,
     /// Length of the heads, in bytes.
     pub head_bytes: u64,
@@ -45,11 +45,11 @@ pub struct Transcript {
     pub body_bytes: u64,
     /// The beginning of the trailers.
     pub trailers: Vec<u8>,
-    /// The first frames, if any: true if sent, and the frame in words.
+    /// The first frames, if any; each with true if the client sent it.
     pub first_frames: Vec<(bool, ReadableFrame)>,
     /// Number of frames between the first and the last ones.
     pub frames_left_out: u64,
-    /// The last frames.
+    /// The last frames, if there are more; each with true if the client sent it.
     pub last_frames: VecDeque<(bool, ReadableFrame)>,
     /// Start of the connect.
     pub connecting: Nanos,
@@ -66,7 +66,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Records bytes handed to the kernel; `is_request`: they include a request, or one was sent before.
+    /// Records bytes handed to the kernel; `is_request`: they include the request, or it was sent before. Until then,
+    /// each call sets the time of the first byte.
     pub fn record_sent(&mut self, bytes: &[u8], is_request: bool, at: Nanos) {
         if !std::mem::replace(&mut self.has_request, is_request) {
             self.first_sent = at;
@@ -76,8 +77,9 @@ impl Transcript {
         self.sent_bytes += bytes.len() as u64;
     }
 
-    /// Begins a connection for the request; `is_framed`: it has frames. Marks earlier frames as another connection's,
-    /// or forgets them if this one has none.
+    /// Begins a connection for the request; `is_framed`: the connection uses HTTP/2 frames. If there are frames of an
+    /// earlier connection, records a line that separates them, or forgets everything but the connect times if this
+    /// connection has no frames.
     pub fn begin_connection(&mut self, is_framed: bool) {
         self.unread.clear();
         if self.first_frames.is_empty() {

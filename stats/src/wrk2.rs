@@ -10,7 +10,7 @@ use super::{Count, Distribution};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Wrk2<C: Count> {
-    /// From due times to the last byte of the response, in whole microseconds.
+    /// From a request's due time to the last byte of its response, in whole microseconds.
     pub recorded: Distribution<C>,
     /// From the first byte of a request handed to the kernel to the last byte of its response, in whole microseconds.
     pub uncorrected: Distribution<C>,

@@ -6,7 +6,7 @@ use super::printable;
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// A text as a cell: control characters escaped, quoted if necessary. A text that a spreadsheet would take for a
-/// formula gets an apostrophe, which makes it text there; numbers do not.
+/// formula is preceded by an apostrophe, so that it stays text; a number is not.
 pub fn cell(text: &str) -> String {
     let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
     let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));

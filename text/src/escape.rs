@@ -1,13 +1,13 @@
 //! Escapes untrusted bytes for a terminal.
 
-/// Largest length of text shown from a server, in characters.
+/// Longest text from a server that is shown, in characters, after escaping.
 const LONGEST: usize = 120;
 
 /// Replaces the rest of a truncated text.
 const CUT: &str = "...";
 
-/// Keeps printable ASCII and turns every other byte (and the backslash) into `\xNN`, up to 120 characters. Never
-/// truncates inside an escape; truncated text ends in `...`.
+/// Keeps printable ASCII and turns every other byte (and the backslash) into `\xNN`, up to 120 characters in total.
+/// Never truncates inside an escape; truncated text ends in `...`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
     // The largest length at which the truncation mark still fits.
@@ -34,7 +34,7 @@ pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// [`printable`], but with lines and tabs kept, as in a script's error.
+/// Like [`printable`], but keeps line ends and tabs, as in a script's error message.
 pub fn printable_lines(text: &str) -> String {
     let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { printable(c.encode_utf8(&mut [0; 4])) };
     text.chars().map(kept).collect()

@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares levels of a factor: numbers come first, by their value, unit included.
+/// Compares levels of a factor: numbers first, by value, with their unit taken into account; then texts in natural
+/// order.
 pub fn level(one: &str, other: &str) -> Ordering {
     match (value(one), value(other)) {
         (Some(left), Some(right)) => left.total_cmp(&right),
@@ -10,7 +11,7 @@ pub fn level(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The value of a numeric text: `1.5`, `10k`, `2M`.
+/// The value of a numeric text: `1.5`, `10k`, `2M`; `None` for any other text.
 fn value(text: &str) -> Option<f64> {
     let end = text.len() - text.chars().next_back().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
     let scale = match &text[end..] {
@@ -42,7 +43,7 @@ pub fn natural(one: &str, other: &str) -> Ordering {
     one.len().cmp(&other.len())
 }
 
-/// Takes the digits, or the non-digits, from the front.
+/// Removes the leading digits, or the leading non-digits, and returns them.
 fn piece<'a>(text: &mut &'a str) -> &'a str {
     let is_digit = text.starts_with(|c: char| c.is_ascii_digit());
     let end = text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len());

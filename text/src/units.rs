@@ -1,13 +1,14 @@
 //! Numbers as text: wrk's units, and plain formats for the notes.
 //!
-//! wrk's rules are copied to the byte: a value moves to the next unit from 0.85 of that unit on, and stops at the last
-//! but one of wrk's units.
+//! wrk's rules are copied to the byte: a value is given in the next unit from 0.85 of that unit on, up to the last but
+//! one of wrk's units.
 
 use std::time::Duration;
 
 /// The fraction of the next unit from which that unit is used.
 const THRESHOLD: f64 = 0.85;
-/// Number of values below which a part is shown as a count: a percentage would suggest too much precision.
+/// Number of values below which a part of them is shown as a count, because a percentage would suggest too much
+/// precision.
 pub const PERCENT_MIN: u64 = 100;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
@@ -25,7 +26,7 @@ pub fn binary(bytes: f64) -> String {
     scaled(bytes, 1024.0, &["", "K", "M", "G", "T"], 2)
 }
 
-/// A duration as in the first line: whole seconds by wrk's rule (90 s is `2m`), anything finer exactly.
+/// A duration as in the report's first line: whole seconds by wrk's rule (90 s is `2m`), anything finer exactly.
 pub fn duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 { scaled(duration.as_secs_f64(), 60.0, &["s", "m"], 0) } else { exact(duration) }
 }
