@@ -1,4 +1,4 @@
-//! The address of the target: as typed, and as resolved by the system.
+//! The address to listen on: as typed, and as resolved by the system.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -7,7 +7,7 @@ use onrush_text::reason;
 
 use super::ServeConfig;
 
-/// An address as typed.
+/// The address to listen on, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// An IP address and port.
@@ -17,7 +17,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Returns the address, resolving a name through the system.
+    /// The address itself, or the first one to which the system resolves the name.
     ///
     /// # Errors
     ///

@@ -11,11 +11,11 @@ pub(super) struct RequestContext<'a> {
     pub argument: &'a str,
     /// The query, without the `?`.
     pub query: &'a str,
-    /// The requested form of the response.
+    /// The form of the response that the request demands.
     pub manner: ResponseForm,
     /// The numbers of the request and its connection.
     pub numbers: RequestNumbers,
-    /// Resources of the thread and of all threads.
+    /// Resources of the thread, and those that all threads share.
     pub resources: &'a Resources,
 }
 
@@ -29,13 +29,14 @@ pub(super) struct RequestNumbers {
 }
 
 impl RequestContext<'_> {
-    /// The value of the first of these keys that the query contains.
+    /// The undecoded value of the first of these keys that the query contains.
     pub(super) fn query_value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
         names.iter().find_map(|name| pair(*name))
     }
 
-    /// True if `number` is a multiple of the query's `every`, 10 by default.
+    /// True if `number` is a multiple of the query's `every`, 10 by default. Fails if `every` is not a positive whole
+    /// number.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
         let every = self.query_value(&["every"]).unwrap_or("10");
         let every: NonZeroU64 = every.parse().map_err(|_| format!("{every:?} is not a whole number from 1"))?;

@@ -6,11 +6,11 @@ use super::rejection::Rejection;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestBody {
     framing: BodyFraming,
-    /// Content bytes so far, without chunk framing.
+    /// Number of content bytes so far, without chunk framing.
     received: u64,
 }
 
-/// The part of the input that belongs to the body.
+/// How much of the input belongs to the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BodyInput {
     /// Number of input bytes in the body, including framing.
@@ -28,12 +28,12 @@ impl RequestBody {
         Self { framing: BodyFraming::Size { value: 0, digits: 0 }, received: 0 }
     }
 
-    /// Number of content bytes so far.
+    /// Number of content bytes received so far, without chunk framing.
     pub(super) fn received_bytes(&self) -> u64 {
         self.received
     }
 
-    /// Consumes `input`, which continues the input of the last call.
+    /// Consumes the part of `input` that belongs to the body. `input` must continue where the last call stopped.
     ///
     /// # Errors
     /// Fails if the chunks are malformed.

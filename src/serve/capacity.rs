@@ -22,7 +22,7 @@ struct Queue {
 /// The distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct QueueService {
-    /// Mean, in seconds.
+    /// Mean service time, in seconds.
     pub mean_s: f64,
     /// Standard deviation as a share of the mean; zero means constant.
     pub spread: f64,
@@ -35,7 +35,7 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Appends a request to the queue. Returns the time until its service ends.
+    /// Appends a request to the queue. Returns the time from now until its service will have ended; the caller waits.
     pub(super) fn enter_queue(&self, service: QueueService) -> Duration {
         // The queue is always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).enter_at(Instant::now(), service)

@@ -6,7 +6,7 @@ use super::inbox::WakeCall;
 use super::places::{Admission, AdmissionLimit};
 use super::resources::Resources;
 
-/// Places that a request needs before its service.
+/// The place that a request needs before its service can begin.
 #[derive(Debug)]
 pub(super) struct Claim {
     /// The limit, until a place is requested.
@@ -16,13 +16,14 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// A claim without a request for a place yet.
+    /// The claim of a request that has not asked for a place yet.
     pub(super) fn new(limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), worker: None }
     }
 
-    /// Start of the service; `None` if the place has not been given yet. `process`: the place of the connection.
-    /// `call`: the wakeup for when a place is given, either for the exchange or for the connection.
+    /// Start of the service; `None` until the place has been given. The first call asks for the place. `process`: the
+    /// place that the connection has already. `call`: what to wake when the place is given, the exchange or the
+    /// connection.
     pub(super) fn service_start(
         &mut self,
         process: &mut Option<Admission>,
@@ -43,7 +44,8 @@ impl Claim {
         }
     }
 
-    /// The worker's place, kept busy until this time.
+    /// Gives up the claim and returns the worker's place, if there is one. Dropping that lets the next request begin at
+    /// `until`, or now if that is earlier.
     pub(super) fn worker_until(self, until: Instant) -> Option<Admission> {
         let mut worker = self.worker;
         if let Some(worker) = &mut worker {

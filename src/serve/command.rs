@@ -8,7 +8,7 @@ use crate::cli::arguments::{self, Subcommand, switch, text};
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::print;
 
-/// The command.
+/// The command `onrush serve`.
 pub const COMMAND: Command = Command {
     name: SERVE.name,
     about: "run the embedded target",
@@ -22,7 +22,7 @@ pub const COMMAND: Command = Command {
     },
 };
 
-/// Maximum number of threads; a larger number is taken for a typing error.
+/// Maximum number of threads; a larger number is taken for a typo.
 const THREADS_MAX: usize = 1024;
 
 pub(crate) const SERVE: Subcommand<ServeOptions> = Subcommand {

@@ -25,8 +25,8 @@ pub(super) enum ServedConnection {
 }
 
 impl ServedConnection {
-    /// A connection over a socket. `number` counts the connections of the thread, from 1; `token` identifies the
-    /// connection to the thread.
+    /// A new connection over a socket. `number`: its number on the thread, from 1. `token`: identifies it to the
+    /// thread.
     pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
         Self::Http1(Http1Connection::new(socket, number, token))
     }
@@ -51,7 +51,7 @@ impl ServedConnection {
         self.take_turn(resources)
     }
 
-    /// Handles a wakeup for one exchange, or for all of them, then makes as much progress as possible.
+    /// Wakes one exchange of an HTTP/2 connection, or all of them, then makes as much progress as possible.
     pub(super) fn handle_wakeup(&mut self, exchange: Option<usize>, resources: &mut Resources) -> AfterTurn {
         if let Self::Http2(http2) = self {
             http2.wake_exchange(exchange);
@@ -67,7 +67,7 @@ impl ServedConnection {
         }
     }
 
-    /// Switches the connection to HTTP/2; `None` if the connection is unusable.
+    /// Switches the connection to HTTP/2, whose preface has been received; `None` if the library rejects it.
     pub(super) fn into_http2(self) -> Option<Self> {
         match self {
             Self::Http1(Http1Connection { socket, input, numbers, token, .. }) => {

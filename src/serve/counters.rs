@@ -19,7 +19,7 @@ impl ThreadCounters {
         number
     }
 
-    /// Counts a request whose head was read.
+    /// Counts a request whose head has been read.
     pub(super) fn add_request(&self) {
         self.requests.store(self.requests.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The freezes of a target, if `/freeze` was ever requested.
+/// The freezes of a target; none before the first request to `/freeze`.
 #[derive(Debug, Default)]
 pub(super) struct Freeze {
     /// Empty until the first request, so that other paths only pay for one load per wakeup.
@@ -21,7 +21,7 @@ struct Cycle {
     last: Instant,
 }
 
-/// Interval and length of freezes.
+/// How often and for how long the target freezes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rhythm {
     /// Time between the starts of two freezes, and between the first request and the first freeze. Not zero.
@@ -35,7 +35,8 @@ pub(super) struct Rhythm {
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Freeze {
-    /// Records a request with this rhythm, which continues the current cycle or starts a new one.
+    /// Records a request with this rhythm. It continues the current cycle if the rhythm is the same, or else starts a
+    /// new one.
     pub(super) fn record_request(&self, rhythm: Rhythm) {
         let now = Instant::now();
         let mut cycle = lock_cycle(self.cycle.get_or_init(|| Mutex::new(Cycle::new(rhythm, now))));

@@ -34,16 +34,16 @@ use super::turn::{AfterTurn, STEPS_PER_TURN};
 /// An HTTP/1.1 connection and its state.
 #[derive(Debug)]
 pub(super) struct Http1Connection {
-    /// Socket of the client.
+    /// The client's socket.
     pub socket: ClientSocket,
     stage: Http1Stage,
     /// Possibly incomplete requests that arrived before an earlier response was sent, or the bytes of an HTTP/2 client.
     pub input: Vec<u8>,
-    /// Numbers of the connection and its last request.
+    /// Numbers of the connection and of its last request.
     pub numbers: RequestNumbers,
-    /// Token of the connection for wakeups.
+    /// Token by which wakeups name the connection.
     pub token: PollToken,
-    /// Place among the served connections, once requested.
+    /// The connection's place for `/prefork`, once a request has asked for it.
     process: Option<Admission>,
 }
 
@@ -87,8 +87,8 @@ enum Http1Step {
 }
 
 impl Http1Connection {
-    /// A connection over a socket. `number` counts the connections of the thread, from 1; `token` identifies the
-    /// connection to the thread.
+    /// A new connection over a socket. `number`: its number on the thread, from 1. `token`: identifies it to the
+    /// thread.
     pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
         Self {
             socket,

@@ -20,14 +20,14 @@ pub(super) struct Inbox {
 pub(super) struct WakeCall {
     /// Token of the woken connection.
     pub token: PollToken,
-    /// The woken exchange of a connection with several; `None` wakes all.
+    /// The exchange to wake, if the connection has several; `None` wakes all.
     pub exchange: Option<usize>,
 }
 
-/// Handle for waking a connection.
+/// Wakes a connection, from any thread.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionWaker {
-    /// Inbox of the connection's thread.
+    /// Inbox of the thread that serves the connection.
     pub inbox: Arc<Inbox>,
     /// The wakeup to send.
     pub call: WakeCall,
@@ -43,7 +43,7 @@ impl Inbox {
         Ok(Self { called: Mutex::default(), bell })
     }
 
-    /// A descriptor that becomes readable with a wakeup; for polling.
+    /// A descriptor to poll, which becomes readable when a wakeup arrives.
     pub(super) fn bell_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -62,7 +62,7 @@ impl Inbox {
 }
 
 impl ConnectionWaker {
-    /// Wakes the connection: its thread gives it a turn.
+    /// Wakes the connection: its thread will give it a turn.
     pub(super) fn send_wakeup(&self) {
         let mut called = self.inbox.lock();
         called.push(self.call);

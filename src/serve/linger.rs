@@ -9,7 +9,7 @@ use super::turn::AfterTurn;
 /// A connection that sends nothing more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Linger {
-    /// Closing time in nanoseconds of the thread's clock; `None`: when the client closes.
+    /// Time at which to close, in nanoseconds of the thread's clock; `None`: when the client does.
     until_ns: Option<u64>,
 }
 
@@ -17,10 +17,11 @@ pub(super) struct Linger {
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Linger {
-    /// Until the client closes.
+    /// Stays half open until the client closes.
     pub(super) const FOREVER: Self = Self { until_ns: None };
 
-    /// Shuts down the sending side after the last byte; `None` if the connection can be closed at once.
+    /// Shuts down the sending side after the last byte, if unread input may be left. Otherwise returns `None`: the
+    /// connection can be closed at once.
     pub(super) fn after_last_byte(socket: &mut ClientSocket, resources: &Resources) -> Option<Self> {
         if !socket.readable {
             socket.announce_end();
@@ -31,7 +32,7 @@ impl Linger {
         Some(Self { until_ns: Some(resources.now_ns() + LINGER.as_nanos() as u64) })
     }
 
-    /// Discards input; `None` if there may be more input.
+    /// Discards input. Returns what to do after the turn; `None` if there may be more input to discard first.
     pub(super) fn discard_input(self, socket: &mut ClientSocket, resources: &mut Resources) -> Option<AfterTurn> {
         resources.input.clear();
         let is_good = !socket.readable || socket.receive_input(&mut resources.input);

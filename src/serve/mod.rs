@@ -83,7 +83,7 @@ pub struct ServeOptions {
     pub tls: bool,
 }
 
-/// Listening address, number of threads and use of TLS.
+/// What to listen on, with how many threads, and whether with TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
     /// The address to listen on; port 0 picks a free port.
@@ -115,7 +115,7 @@ struct ServeThread {
 }
 
 impl EmbeddedServer {
-    /// Binds the address and starts the threads. Connections are accepted from then on.
+    /// Binds the address and starts the threads, which accept connections from then on.
     ///
     /// # Errors
     /// Fails if the address cannot be used (the message names it and gives the reason), a certificate cannot be
@@ -151,13 +151,13 @@ fn setup_error(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot set up a thread: {}", describe_error(error)))
 }
 
-/// The system's words for an error, with the remedy for exhausted descriptors.
+/// The system's words for an error, with a remedy if the process has run out of descriptors.
 fn describe_error(error: io::Error) -> String {
     let remedy = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
     format!("{}{remedy}", reason(&error))
 }
 
-/// The remedy for exhausted descriptors.
+/// The remedy if the process has run out of descriptors.
 const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads";
 
 /// The error for a thread that cannot be created.

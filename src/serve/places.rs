@@ -19,21 +19,21 @@ pub(super) struct AdmissionControl(Mutex<HashMap<AdmissionLimit, AdmissionQueue>
 /// A limit on concurrent service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum AdmissionLimit {
-    /// Concurrent requests with these parameters, limited to one per worker. Other parameters mean other workers.
+    /// At most one request per worker at a time. Requests with other parameters have other workers.
     Pool {
         /// Number of workers.
         workers: u32,
-        /// Service time of the request.
+        /// Service times of the workers.
         service: ServiceDistribution,
     },
-    /// Connections, from their first request until closed.
+    /// Connections, each from its first request until it is closed.
     Prefork {
-        /// Number of connections served.
+        /// Maximum number of connections served at a time.
         serves: u32,
     },
 }
 
-/// The places given and the claims waiting; dropped when both are empty.
+/// The places that were given and the claims that wait for one; dropped once no place is given.
 #[derive(Debug, Default)]
 struct AdmissionQueue {
     /// Number of claims so far.
@@ -56,7 +56,7 @@ pub(super) struct Admission {
     places: Arc<AdmissionControl>,
     limit: AdmissionLimit,
     number: u64,
-    /// Time at which the place becomes free, if known.
+    /// Time at which the place becomes free; if unknown, when the admission is dropped.
     free_at: Option<Instant>,
 }
 
@@ -69,7 +69,8 @@ impl AdmissionLimit {
 }
 
 impl AdmissionControl {
-    /// Claims a place. If none is free, the caller is woken once a place is given.
+    /// Claims a place. If one is free it is given at once, and `caller` is never woken; if none is, `caller` is woken
+    /// when the place is given.
     pub(super) fn claim_place(
         self: &Arc<Self>,
         limit: AdmissionLimit,
@@ -98,7 +99,8 @@ impl AdmissionQueue {
         number
     }
 
-    /// Removes a claim; its place, if given, is free from that time on. Returns the waker of the next holder.
+    /// Removes a claim. Its place, if it had been given one, is free from `free_at` on. Returns the waker of the claim
+    /// that gets the place, if any waits.
     fn leave_queue(&mut self, number: u64, free_at: Instant) -> Option<ConnectionWaker> {
         self.waiting.remove(&number);
         self.given.remove(&number)?;
@@ -109,18 +111,18 @@ impl AdmissionQueue {
 }
 
 impl Admission {
-    /// The limit of this admission.
+    /// The limit to which this admission applies.
     pub(super) fn limit(&self) -> AdmissionLimit {
         self.limit
     }
 
-    /// Time at which the place was given; `None` if not yet.
+    /// Time at which the place was given; `None` while the claim is waiting.
     pub(super) fn given_at(&self) -> Option<Instant> {
         self.places.lock().get(&self.limit)?.given.get(&self.number).copied()
     }
 
-    /// Lets the next claim in the queue start at this time, even if that is noticed later: a worker loses no time
-    /// between requests.
+    /// Sets the time at which the place becomes free. The next claim in the queue then starts at this time, even if
+    /// this admission is dropped later: a worker loses no time between requests.
     pub(super) fn free_place_at(&mut self, at: Instant) {
         self.free_at = Some(at);
     }

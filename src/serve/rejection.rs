@@ -1,6 +1,6 @@
 //! The reason a request is rejected.
 
-/// A rejection: replaces the response of the path and ends the connection.
+/// Why a request is rejected. Sent instead of the path's response; the connection then ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejection {
     /// Status of the response.

@@ -5,11 +5,11 @@ use super::response::{Response, ResponseForm};
 /// Handling of a request.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Sent before the body is received.
+    /// A response to send before the body is received, if any.
     pub early: Option<Response>,
     /// The step after the body.
     pub then: AfterBody,
-    /// True if the request counts in `/stats`.
+    /// True if the request is counted in `/stats`.
     pub counts: bool,
 }
 
@@ -18,14 +18,14 @@ pub(super) struct Reply {
 pub(super) enum AfterBody {
     /// Sends this response.
     Response(Box<Response>),
-    /// Echoes the request; holds its bytes so far.
+    /// Echoes the request, of which these bytes have been received.
     Echo(Vec<u8>, ResponseForm),
-    /// Sends the length of the body.
+    /// Sends the length of the body as text.
     Length(ResponseForm),
 }
 
 impl AfterBody {
-    /// The response after the body.
+    /// The response to send after the body, which had `body_bytes` bytes of content.
     pub(super) fn into_response(self, body_bytes: u64) -> Box<Response> {
         match self {
             Self::Response(response) => response,

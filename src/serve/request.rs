@@ -14,7 +14,7 @@ pub(super) struct RequestHead<'a> {
     pub method: &'a [u8],
     /// The request target as sent: path and query.
     pub target: &'a [u8],
-    /// State of the connection after the response.
+    /// Whether the connection stays open after the response, and how that is announced.
     pub persistence: Persistence,
     /// The request body; `None` without one.
     pub body: Option<RequestBody>,
@@ -24,7 +24,7 @@ pub(super) struct RequestHead<'a> {
     pub size: usize,
 }
 
-/// State of the connection after a response, and its announcement in the head.
+/// Whether a connection stays open after a response, and whether the head announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Persistence {
     /// Open, as HTTP/1.1 assumes.
@@ -35,7 +35,7 @@ pub(super) enum Persistence {
     Close,
 }
 
-/// Maximum length of a head, in bytes: twice the largest cookies that wrk's users send.
+/// Maximum length of a head, in bytes: twice as long as the longest cookies that users of wrk send.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// Parses the head at the start of `input`; `Ok(None)` if the head is incomplete.

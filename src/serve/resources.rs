@@ -31,9 +31,9 @@ pub(super) struct Common {
 /// Resources shared by the connections of a thread.
 #[derive(Debug)]
 pub(super) struct Resources {
-    /// The receive buffer of a turn.
+    /// Buffer for the bytes received in a turn.
     pub input: Vec<u8>,
-    /// The buffer of bytes to send.
+    /// Buffer for the bytes to send in a turn.
     pub output: Vec<u8>,
     /// State shared by all threads.
     pub common: Arc<Common>,
@@ -46,7 +46,7 @@ pub(super) struct Resources {
     thread: usize,
 }
 
-/// Maximum bytes per receive, and so the maximum that a connection may hold.
+/// Maximum number of bytes received at once, and so the maximum that a connection can hold back.
 const INPUT_BYTES: usize = 64 * 1024;
 
 /// Output size, in bytes, above which no further request is read before sending.

@@ -12,22 +12,22 @@ use super::stream::BodyStream;
 
 #[derive(Debug)]
 pub(super) struct Response {
-    /// The place required by the request or its connection.
+    /// The place that the request or its connection needs first, if any.
     pub limit: Option<AdmissionLimit>,
-    /// Delay of the first byte, since the place was given.
+    /// Delay of the first byte, counted from when the place was given or the request was read.
     pub wait: Duration,
     /// The first part: usually a head and a short body.
     pub message: ResponseStart,
-    /// The body after the first part.
+    /// The rest of the body, generated while it is sent.
     pub stream: Option<BodyStream>,
-    /// Fate of the connection after the response.
+    /// What happens to the connection after the response.
     pub end: AfterResponse,
 }
 
 /// The first part of a response.
 #[derive(Debug)]
 pub(super) enum ResponseStart {
-    /// Nothing.
+    /// Nothing: the response has no bytes.
     Nothing,
     /// A head, and the body or its start.
     Http(ResponseHead, Cow<'static, [u8]>),
@@ -35,51 +35,51 @@ pub(super) enum ResponseStart {
     BrokenChunks(Vec<u8>),
     /// The start of a head that never ends.
     EndlessHead,
-    /// Bytes of no protocol.
+    /// Bytes that belong to no protocol.
     Garbage(&'static [u8]),
 }
 
 #[derive(Debug)]
 pub(super) struct ResponseHead {
-    /// Status and fields (whole lines) of a preceding interim response.
+    /// Status and fields (whole lines) of an interim response to send first, if any.
     pub interim: Option<(u16, &'static str)>,
-    /// HTTP version, for HTTP/1.
+    /// HTTP version in the head; not used over HTTP/2.
     pub version: &'static str,
     /// The status.
     pub status: u16,
     /// Fields other than `Content-Type` and `Connection`, as whole lines.
     pub fields: Cow<'static, str>,
-    /// HTTP/1 announcement about the connection.
+    /// What the head announces about the connection; not used over HTTP/2.
     pub persistence: Persistence,
 }
 
-/// Fate of a connection after a response.
+/// What happens to a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterResponse {
     /// Stays open for the next request.
     Next,
-    /// Closed and announced; over HTTP/2 with GOAWAY.
+    /// Closed, as the head announced; over HTTP/2 with GOAWAY.
     Close,
-    /// Closed without announcement.
+    /// Closed without having been announced.
     CloseUntold,
     /// Closed, because the start of the next response is undefined; over HTTP/2 it stays open.
     CloseUnframed,
     /// Reset (RST); over HTTP/2 only the stream is reset (`RST_STREAM`).
     Reset,
-    /// Stays open without sending until the client closes it; over HTTP/2 only the stream.
+    /// Stays open but silent until the client closes it; over HTTP/2 only the stream.
     Hang,
 }
 
-/// The form of the response that its request requires.
+/// What a request demands of the form of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseForm {
     /// True if only the head is sent, as for HEAD.
     pub head_only: bool,
-    /// Announcement about the connection in the head.
+    /// What the head announces about the connection.
     pub persistence: Persistence,
 }
 
-/// The default body.
+/// The body of `/`, and of all responses called a greeting.
 pub(super) const HELLO: &[u8] = b"Hello, World!";
 
 const HELLO_LENGTH: &str = "Content-Length: 13\r\n";
@@ -89,7 +89,7 @@ pub(super) const PLAIN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 
 impl Response {
-    /// A head with these fields (whole lines) and a body.
+    /// A response with these fields (whole lines), which must frame the body. `manner` may drop the body.
     pub(super) fn new(
         status: u16,
         fields: impl Into<Cow<'static, str>>,
@@ -107,12 +107,12 @@ impl Response {
         Self { message: ResponseStart::Http(head, body), ..Self::empty_response(manner.announced_fate()) }
     }
 
-    /// A response of zero bytes.
+    /// A response that sends no bytes, after which this happens to the connection.
     pub(super) fn empty_response(end: AfterResponse) -> Self {
         Self { limit: None, wait: Duration::ZERO, message: ResponseStart::Nothing, stream: None, end }
     }
 
-    /// A plain-text response with this status.
+    /// A plain-text response with this status and body, and its length.
     pub(super) fn text_response(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: ResponseForm) -> Self {
         let body = body.into();
         Self::new(status, format!("Content-Length: {}\r\n", body.len()), body, manner)
@@ -123,7 +123,7 @@ impl Response {
         Self::new(200, HELLO_LENGTH, HELLO, manner)
     }
 
-    /// A head with these fields (whole lines) and the stream as its body.
+    /// A response with these fields (whole lines), which must frame the stream, as its body.
     pub(super) fn streamed_response(
         fields: impl Into<Cow<'static, str>>,
         stream: BodyStream,
@@ -133,22 +133,22 @@ impl Response {
         Self { stream, ..Self::new(200, fields, &[][..], manner) }
     }
 
-    /// Delays the response.
+    /// Delays the first byte by this time.
     pub(super) fn delayed_by(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
 
-    /// Requires a place for the response.
+    /// Makes the response wait for a place.
     pub(super) fn with_limit(self, limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// Adds a preceding interim response.
+    /// Adds an interim response to be sent first; no effect on a response without a head.
     pub(super) fn with_interim_response(self, status: u16, fields: &'static str) -> Self {
         self.with_head(|head| head.interim = Some((status, fields)))
     }
 
-    /// Turns the response into that of an HTTP/1.0 server.
+    /// Puts HTTP/1.0 as the version into the head, if there is one.
     pub(super) fn into_http10(self) -> Self {
         self.with_head(|head| head.version = "HTTP/1.0")
     }
@@ -191,19 +191,19 @@ impl ResponseHead {
 }
 
 impl ResponseForm {
-    /// Announces the close of the connection.
+    /// The same form, with the close of the connection announced.
     pub(super) fn announcing_close(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
-    /// The announced fate of the connection.
+    /// What happens to the connection according to the announcement.
     pub(super) fn announced_fate(self) -> AfterResponse {
         if self.persistence == Persistence::Close { AfterResponse::Close } else { AfterResponse::Next }
     }
 }
 
 impl Persistence {
-    /// The header field of the announcement.
+    /// The header field that makes the announcement; empty if none is needed.
     fn connection_field(self) -> &'static str {
         match self {
             Self::KeepAlive => "",
@@ -213,7 +213,7 @@ impl Persistence {
     }
 }
 
-/// Reason phrase of a status; empty, which is valid, for other statuses.
+/// Reason phrase of a status; empty, which is valid, for a status without one here.
 fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",

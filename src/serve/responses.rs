@@ -17,20 +17,22 @@ type ResponseResult = Result<Response, String>;
 /// Maximum length of a body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
 
-/// A body whose length is the argument.
+/// A body with the number of bytes given in the argument.
 pub(super) fn bytes_response(ask: &RequestContext) -> ResponseResult {
     let left = parse_length(ask.argument)?;
     Ok(Response::streamed_response(format!("Content-Length: {left}\r\n"), BodyStream::Block { left }, ask.manner))
 }
 
-/// The greeting, after the delay given in the argument.
+/// The greeting, after the delay in milliseconds given in the argument. With a query, that is the mean of random
+/// delays.
 pub(super) fn delay_response(ask: &RequestContext) -> ResponseResult {
     let mean = parse_wait(ask.argument, MILLISECOND)?;
     let time = if ask.query.is_empty() { mean } else { draw_service_time(ask, parse_service_times(ask, mean)?) };
     Ok(Response::greeting_response(ask.manner).delayed_by(time))
 }
 
-/// The status given in the argument, with what HTTP requires for it: no body, a `Location`, or a final response.
+/// The status given in the argument, with what HTTP requires: no body, a `Location`, or, for an interim status, a final
+/// response after it.
 pub(super) fn status_response(ask: &RequestContext) -> ResponseResult {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
@@ -45,7 +47,7 @@ pub(super) fn status_response(ask: &RequestContext) -> ResponseResult {
     })
 }
 
-/// A chunked body whose length is the argument.
+/// A chunked body with the number of content bytes given in the argument.
 pub(super) fn chunked_response(ask: &RequestContext) -> ResponseResult {
     let stream = BodyStream::Chunks { left: parse_length(ask.argument)?, first: true };
     Ok(Response::streamed_response("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
@@ -68,7 +70,7 @@ pub(super) fn close_response(ask: &RequestContext) -> ResponseResult {
     Ok(Response::greeting_response(ask.manner.announcing_close()))
 }
 
-/// The greeting, after which the connection closes without `Connection: close`.
+/// The greeting, after which the connection closes although no `Connection: close` announced it.
 pub(super) fn unannounced_close_response(ask: &RequestContext) -> ResponseResult {
     Ok(Response { end: AfterResponse::CloseUntold, ..Response::greeting_response(ask.manner) })
 }
@@ -79,14 +81,14 @@ pub(super) fn garbage_response(_: &RequestContext) -> ResponseResult {
     Ok(Response { message, ..Response::empty_response(AfterResponse::CloseUntold) })
 }
 
-/// The greeting, delayed for one in `every` requests on each connection.
+/// The greeting. Every tenth request on a connection (`every`) is delayed by a second (`ms`).
 pub(super) fn stall_response(ask: &RequestContext) -> ResponseResult {
     let pause = parse_wait(ask.query_value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Response::greeting_response(ask.manner).delayed_by(if stalls { pause } else { Duration::ZERO }))
 }
 
-/// The greeting, fast on one in `every` connections and slow on the others.
+/// The greeting: fast on every tenth connection of a thread (`every`), slow on the others.
 pub(super) fn mixed_response(ask: &RequestContext) -> ResponseResult {
     let quick = parse_wait(ask.query_value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = parse_wait(ask.query_value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
@@ -94,7 +96,7 @@ pub(super) fn mixed_response(ask: &RequestContext) -> ResponseResult {
     Ok(Response::greeting_response(ask.manner).delayed_by(if is_quick { quick } else { slow }))
 }
 
-/// The greeting. At regular intervals the whole target stops responding for a while.
+/// The greeting. From then on, the whole target stops responding for a while at regular intervals.
 pub(super) fn freeze_response(ask: &RequestContext) -> ResponseResult {
     let text = ask.query_value(&["every"]).unwrap_or("5s");
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -111,7 +113,7 @@ pub(super) fn freeze_response(ask: &RequestContext) -> ResponseResult {
     Ok(Response::greeting_response(ask.manner))
 }
 
-/// The greeting, after the request has passed the queue of the whole target.
+/// The greeting, once the request has passed through the queue of the whole target.
 pub(super) fn capacity_response(ask: &RequestContext) -> ResponseResult {
     let number = |name, most: f64| {
         let text = ask.query_value(&[name]).unwrap_or("0");
@@ -127,7 +129,7 @@ pub(super) fn capacity_response(ask: &RequestContext) -> ResponseResult {
     Ok(Response::greeting_response(ask.manner).delayed_by(ask.resources.common.capacity.enter_queue(service)))
 }
 
-/// The greeting, after a worker has served the request.
+/// The greeting, once one of the workers has served the request.
 pub(super) fn pool_response(ask: &RequestContext) -> ResponseResult {
     let workers = parse_place_count(ask, "workers", "/pool?workers=4&ms=5")?;
     let ms = ask.query_value(&["ms"]).ok_or("ms, the time of each request, is missing; try /pool?workers=4&ms=5")?;
@@ -137,7 +139,7 @@ pub(super) fn pool_response(ask: &RequestContext) -> ResponseResult {
         .with_limit(AdmissionLimit::Pool { workers, service }))
 }
 
-/// The greeting, once the connection is among the served ones.
+/// The greeting, once the connection is one of those being served.
 pub(super) fn prefork_response(ask: &RequestContext) -> ResponseResult {
     let serves = parse_place_count(ask, "serves", "/prefork?serves=4")?;
     let service = parse_service_times(ask, parse_wait(ask.query_value(&["ms"]).unwrap_or("0"), MILLISECOND)?)?;
@@ -146,7 +148,7 @@ pub(super) fn prefork_response(ask: &RequestContext) -> ResponseResult {
         .with_limit(AdmissionLimit::Prefork { serves }))
 }
 
-/// A number of places, from the query.
+/// Parses a number of places from the query; `example` is a valid request, for the error.
 fn parse_place_count(ask: &RequestContext, name: &str, example: &str) -> Result<u32, String> {
     let text = ask.query_value(&[name]).ok_or_else(|| format!("{name} is missing; try {example}"))?;
     let number = text.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));

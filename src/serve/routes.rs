@@ -10,16 +10,16 @@ use super::responses;
 pub(super) struct PathRoute {
     /// The path. A path that ends with `/`, except the root, takes an argument.
     pub path: &'static str,
-    /// Argument and query for the help.
+    /// The argument and query that the path takes, for the help.
     pub usage: &'static str,
-    /// One-line description for the help.
+    /// What the path does, in one line for the help.
     pub about: &'static str,
     /// Keys allowed in the query.
     keys: &'static [&'static str],
     action: Action,
 }
 
-/// Maximum number of characters of an unknown key that are repeated in the error.
+/// Maximum number of characters of an unknown key that the error repeats.
 const KEY_MAX: usize = 40;
 
 impl PathRoute {

@@ -5,8 +5,8 @@
 pub(super) enum SendResult {
     /// The kernel took all bytes.
     All,
-    /// The kernel has no room for the rest; an event announces new room.
+    /// The kernel has no room for the rest; an event will announce when it has.
     Full,
-    /// The client has gone.
+    /// The connection is broken: the client has gone.
     Gone,
 }

@@ -27,7 +27,7 @@ pub(super) enum ServiceDistribution {
     },
 }
 
-/// Maximum wait, one hour; longer drawn times are cut.
+/// Maximum delay, one hour; longer times are cut to it when drawn.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 impl ServiceDistribution {

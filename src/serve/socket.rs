@@ -28,7 +28,7 @@ pub(super) struct ClientSocket {
     pub ended: bool,
 }
 
-/// Number of blocks per call: 1 MiB.
+/// Number of blocks per call to the kernel: 1 MiB in total.
 const BLOCKS_PER_CALL: usize = 16;
 
 impl ClientSocket {
@@ -41,13 +41,13 @@ impl ClientSocket {
         self.fd.as_fd()
     }
 
-    /// Records an event.
+    /// Records what an event says about the socket.
     pub(super) fn record_event(&mut self, flags: EventFlags) {
         self.readable |= flags.contains(EventFlags::IN);
         self.half_closed |= flags.contains(EventFlags::RDHUP);
     }
 
-    /// Appends received bytes while there is room. Returns true if the connection is still usable.
+    /// Appends received bytes to `input`, as far as its capacity allows. Returns false if the connection is broken.
     pub(super) fn receive_input(&mut self, input: &mut Vec<u8>) -> bool {
         let room = input.capacity() - input.len();
         if room == 0 {
@@ -83,7 +83,8 @@ impl ClientSocket {
         true
     }
 
-    /// Hands bytes to the kernel and keeps the rest.
+    /// Hands bytes to the kernel, and keeps those that it does not take for [`Self::send_rest`]. Must not be called
+    /// while bytes are kept.
     pub(super) fn send_bytes(&mut self, bytes: &[u8], flags: SendFlags) -> SendResult {
         if let Some(tls) = &mut self.tls {
             tls.encrypt_bytes(bytes);
@@ -140,21 +141,21 @@ impl ClientSocket {
         }
     }
 
-    /// Announces the end of sending, if the protocol can.
+    /// Announces that nothing more will be sent, if the protocol can: TLS.
     pub(super) fn announce_end(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.announce_end(&self.fd);
         }
     }
 
-    /// Shuts down the sending side.
+    /// Shuts down the sending side, after announcing it; input can still be received.
     pub(super) fn shut_down_sending(&mut self) {
         self.announce_end();
         // This fails if the client has gone, which the next receive detects.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
 
-    /// Makes closing the socket send an RST.
+    /// Makes the kernel send an RST when the socket is closed.
     pub(super) fn reset_on_close(&self) {
         // If this fails, the client gets a FIN, which is not a response either.
         let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));

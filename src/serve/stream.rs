@@ -44,7 +44,7 @@ pub(super) static BLOCK: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![b'x'; BLOCK
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 impl BodyStream {
-    /// Appends the bytes due at `now_ns`, up to about one [`BLOCK`].
+    /// Appends the bytes that are due at `now_ns`, about one [`BLOCK`] at most.
     pub(super) fn append_due_bytes(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
         match self {
             Self::Block { left } => {
@@ -71,7 +71,7 @@ impl BodyStream {
         }
     }
 
-    /// Records that this many prepared bytes were sent.
+    /// Records that this many ready bytes were sent.
     pub(super) fn advance(&mut self, bytes: u64) {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left -= bytes,
@@ -80,7 +80,8 @@ impl BodyStream {
         }
     }
 
-    /// Time of the next bytes, if none are ready now; `None` if everything was sent.
+    /// Time at which a drip has bytes again, if it has none now; `None` if everything was sent, and for other bodies,
+    /// which never wait.
     pub(super) fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
             Self::Drip(drip) if drip.sent < drip.total => Some(drip.next_due_ns(now_ns)),
@@ -88,7 +89,7 @@ impl BodyStream {
         }
     }
 
-    /// True if all content was sent.
+    /// True if all content was sent; never for an endless head.
     pub(super) fn is_finished(&self) -> bool {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left == 0,
@@ -97,7 +98,7 @@ impl BodyStream {
         }
     }
 
-    /// The trailer field after the content.
+    /// The trailer field to send after the content, if the body is chunked.
     pub(super) fn trailer(&self) -> Option<(&'static str, &'static str)> {
         matches!(self, Self::Chunks { .. }).then_some(TRAILER)
     }
@@ -126,13 +127,13 @@ fn append_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
     Fill::More
 }
 
-/// A body spread evenly over a time span: byte k is due after k / total of the span.
+/// A body spread evenly over a time span: byte k (from 0) is due after k / total of the span.
 #[derive(Debug)]
 pub(super) struct Drip {
     total: u64,
     span_ns: u64,
     sent: u64,
-    /// Time of the first fill, when the first byte is due.
+    /// Time at which the first bytes were asked for, when byte 0 is due.
     start_ns: Option<u64>,
 }
 
@@ -140,7 +141,7 @@ pub(super) struct Drip {
 const DRIP_PAUSE_NS: u64 = 1_000_000;
 
 impl Drip {
-    /// `total` bytes over `span`, starting at once.
+    /// `total` bytes spread over `span`, which starts when the first bytes are asked for.
     pub(super) fn new(total: u64, span: Duration) -> Self {
         Self { total, span_ns: span.as_nanos() as u64, sent: 0, start_ns: None }
     }
@@ -179,7 +180,7 @@ impl Drip {
         (whole as u64 + 1).min(self.total)
     }
 
-    /// Due time of byte `k` (from 0) after the start.
+    /// Due time of byte `k` (from 0), counted from the start.
     fn due_at_ns(&self, k: u64) -> u64 {
         (u128::from(k) * u128::from(self.span_ns)).div_ceil(u128::from(self.total)) as u64
     }

@@ -61,7 +61,7 @@ impl TlsSession {
         Some(Self(Box::new(connection)))
     }
 
-    /// Appends decrypted bytes, up to this much room.
+    /// Receives and decrypts bytes, and appends at most `room` of them. Also sends what the handshake needs.
     pub(super) fn receive_decrypted(
         &mut self,
         socket: &OwnedFd,
@@ -103,7 +103,7 @@ impl TlsSession {
         let _ = self.0.writer().write_all(bytes);
     }
 
-    /// Hands encrypted bytes to the kernel.
+    /// Hands encrypted bytes to the kernel; those that it does not take stay for the next call.
     pub(super) fn flush_encrypted(&mut self, socket: &OwnedFd) -> SendResult {
         while self.0.wants_write() {
             match self.0.write_tls(&mut Bare(socket)) {
@@ -116,7 +116,7 @@ impl TlsSession {
         SendResult::All
     }
 
-    /// Announces the end of sending.
+    /// Announces that nothing more will be sent (`close_notify`).
     pub(super) fn announce_end(&mut self, socket: &OwnedFd) {
         self.0.send_close_notify();
         // If the client has gone, the next receive detects it.

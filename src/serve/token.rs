@@ -1,6 +1,7 @@
-//! The destination of an event, a timer or a wakeup.
+//! What an event, a timer or a wakeup is for.
 
-/// The listener, the stop signal, the inbox, or a slot and its generation.
+/// Names what an event is for: the listener, the stop signal, the inbox, or the connection in a
+/// slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PollToken(pub u64);
 

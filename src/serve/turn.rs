@@ -1,8 +1,8 @@
-//! The result of a connection's turn: the thread's next action.
+//! The result of a connection's turn: what the thread does next.
 
 use super::sent::SendResult;
 
-/// The worker's action after a turn.
+/// What the thread does after a connection's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterTurn {
     /// Wait for the next event.
@@ -17,11 +17,11 @@ pub(super) enum AfterTurn {
     Close,
 }
 
-/// Number of steps per turn (1 MiB received or up to 16 MiB sent) before other connections get theirs.
+/// Maximum number of steps per turn (up to 1 MiB received or 16 MiB sent), so that other connections get theirs.
 pub(super) const STEPS_PER_TURN: usize = 16;
 
 impl AfterTurn {
-    /// The result of a step that handed bytes to the kernel, if the step ends the turn.
+    /// What ends the turn after bytes were handed to the kernel; `None` if the turn continues.
     pub(super) fn after_send(sent: SendResult) -> Option<Self> {
         match sent {
             SendResult::All => None,

@@ -38,9 +38,9 @@ pub(super) struct ServeWorker {
     /// Timers of connections, in nanoseconds of the thread's clock. A set, because closing a connection removes its
     /// timer.
     timers: BTreeSet<(u64, PollToken)>,
-    /// Connections that get a turn without an event.
+    /// Connections that get another turn without an event.
     again: Vec<PollToken>,
-    /// True if accepting is postponed because descriptors or memory ran out.
+    /// True if accepting is suspended because descriptors or memory ran out.
     accept_put_off: bool,
     resources: Resources,
 }
@@ -48,7 +48,7 @@ pub(super) struct ServeWorker {
 /// A slot for a connection.
 #[derive(Debug, Default)]
 struct ConnectionSlot {
-    /// Number of earlier connections in the slot, to distinguish late events from current ones.
+    /// Number of earlier connections in the slot, to tell late events for them from current ones.
     generation: u32,
     connection: Option<ServedConnection>,
     /// Timer of the connection.
@@ -63,12 +63,12 @@ const EVENTS_PER_WAKE_UP: usize = 512;
 /// Maximum number of connections accepted before open ones get their turns.
 const ACCEPTS_PER_TURN: usize = 256;
 
-/// Delay of accepting after descriptors or memory ran out: short enough for waiting clients, long enough to cost
-/// nothing.
+/// Pause before accepting again after running out of descriptors or memory: short enough for waiting clients, long
+/// enough to cost nothing.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 impl ServeWorker {
-    /// The worker of a listening socket.
+    /// A worker that accepts connections from this listening socket and serves them until `stop` becomes readable.
     pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = Poll::new()?;
         epoll::add(&epoll, &stop, EventData::new_u64(PollToken::STOP.0), EventFlags::IN)?;

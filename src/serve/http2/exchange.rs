@@ -49,19 +49,19 @@ enum ExchangeStage {
 /// Parts of the connection that an exchange needs.
 pub(super) struct Environment<'a> {
     pub resources: &'a Resources,
-    /// Place among the served connections.
+    /// The connection's place for `/prefork`, once a request has asked for it.
     pub process: &'a mut Option<Admission>,
-    /// Token of the connection for wakeups.
+    /// Token by which wakeups name the connection.
     pub token: PollToken,
-    /// Number of the exchange for wakeups.
+    /// Number by which wakeups name the exchange.
     pub index: usize,
-    /// Bytes of requests kept by the other exchanges of the connection.
+    /// Number of request bytes kept by the other exchanges of the connection.
     pub kept: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum ExchangeProgress {
-    /// Waits for a wakeup or this time, in nanoseconds of the thread's clock.
+    /// Waits for a wakeup or until this time, in nanoseconds of the thread's clock; without a time, only for a wakeup.
     Waits(Option<u64>),
     /// The exchange is over.
     Over,
@@ -71,7 +71,7 @@ pub(super) enum ExchangeProgress {
     Ends(ConnectionEnding),
 }
 
-/// The end of a connection, after all earlier output has been sent.
+/// How a connection ends after all earlier output has been sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ConnectionEnding {
     /// The connection is closed.
@@ -90,7 +90,8 @@ const TOO_LONG_TO_ECHO: &[u8] = b"/echo keeps at most 1 MiB\n";
 const TOO_MUCH_TO_ECHO: &[u8] = b"/echo keeps at most 16 MiB for all streams of a connection\n";
 
 impl Exchange {
-    /// Creates the exchange of a request head, and sends anything due before the request body.
+    /// Creates the exchange for a request whose head was received, and sends what is due before the request body: an
+    /// early response or `100 Continue`.
     pub(super) fn new(
         mut respond: SendResponse<Bytes>,
         body: RecvStream,
@@ -105,7 +106,7 @@ impl Exchange {
         Self { respond, stage: ExchangeStage::Receiving { body, received: 0, then: reply.then } }
     }
 
-    /// Number of bytes kept of the request.
+    /// Number of request bytes that the exchange keeps, to echo them.
     pub(super) fn kept_bytes(&self) -> usize {
         match &self.stage {
             ExchangeStage::Receiving { then: AfterBody::Echo(request, _), .. } => request.len(),
@@ -326,7 +327,7 @@ enum Content {
 }
 
 impl Content {
-    /// Number of bytes that may be sent now.
+    /// Number of bytes that are due and may be sent now.
     fn ready_bytes(&mut self, now_ns: u64) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),

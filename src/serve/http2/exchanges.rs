@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     slots: Vec<ExchangeSlot>,
-    /// Slots without an exchange.
+    /// Slots that hold no exchange and can be reused.
     free: Vec<usize>,
     /// Timers in nanoseconds of the thread's clock.
     timers: BTreeSet<(u64, usize)>,
@@ -51,7 +51,7 @@ impl Exchanges {
         self.wake_exchange(Some(index));
     }
 
-    /// Wakes one exchange, or all.
+    /// Lets one exchange, or all of them, continue in the next turn.
     pub(super) fn wake_exchange(&self, index: Option<usize>) {
         match index {
             Some(index) => self.woken.lock().push(index),
@@ -59,7 +59,8 @@ impl Exchanges {
         }
     }
 
-    /// Takes an exchange that can continue at this time out of its slot. Returns it with its slot number and waker.
+    /// Takes an exchange that can continue at this time out of its slot, which stays reserved for it. Returns the
+    /// number of the slot, the exchange and its waker.
     pub(super) fn take_ready(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
         loop {
             let index = self.due_exchange(now_ns).or_else(|| self.woken.lock().pop())?;
@@ -78,7 +79,7 @@ impl Exchanges {
         self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns).map(|(_, index)| *index)
     }
 
-    /// Returns an exchange to its slot, to wait for a wakeup or this time.
+    /// Returns an exchange to its slot, to wait for a wakeup or until this time, if given.
     pub(super) fn put_back(&mut self, index: usize, exchange: Exchange, timer_ns: Option<u64>) {
         self.kept += exchange.kept_bytes();
         let slot = &mut self.slots[index];
@@ -89,17 +90,17 @@ impl Exchanges {
         }
     }
 
-    /// Frees the slot of a finished exchange.
+    /// Frees the slot of an exchange that was taken out and has finished.
     pub(super) fn remove_exchange(&mut self, index: usize) {
         self.free.push(index);
     }
 
-    /// Due time of the next timer, in nanoseconds of the thread's clock.
+    /// Time of the earliest timer, in nanoseconds of the thread's clock; `None` if no exchange has one.
     pub(super) fn next_timer_ns(&self) -> Option<u64> {
         self.timers.first().map(|(due_ns, _)| *due_ns)
     }
 
-    /// Bytes of requests kept by all exchanges in their slots.
+    /// Number of request bytes kept by all exchanges in their slots.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept
     }

@@ -10,12 +10,12 @@ const STATUS_200: &[u8] = &[0x88];
 /// Maximum payload that every client must accept.
 const PAYLOAD_MAX: usize = 16 * 1024;
 
-/// Appends the start of the head.
+/// Appends the start of an endless head on this stream.
 pub(super) fn begin_endless_head(stream: u32, out: &mut Vec<u8>) {
     append_frame(HEADERS, stream, STATUS_200, out);
 }
 
-/// Appends a part of the head: fields without an end.
+/// Appends another part of the head: fields, after which the head does not end.
 pub(super) fn append_endless_fields(stream: u32, out: &mut Vec<u8>) {
     // A literal without indexing and with a new name: one-byte lengths, no Huffman code (RFC 7541, section 6.2.2).
     let (name, value) = ("x-endless", "and so on, and so on, and so on");

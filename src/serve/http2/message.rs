@@ -8,14 +8,15 @@ use http::{Response, StatusCode};
 
 use super::super::response::ResponseHead;
 
-/// Converts a final head; `None` if HTTP/2 cannot express it.
+/// Converts a final head; `None` if HTTP/2 cannot express its status or fields.
 pub(super) fn to_http2_head(head: &ResponseHead) -> Option<Response<()>> {
     let mut response = head_with_fields(head.status, &head.fields)?;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Some(response)
 }
 
-/// A head with these fields (whole HTTP/1.1 lines), without the fields for framing.
+/// A head with these fields (whole HTTP/1.1 lines), without `Transfer-Encoding`; `None` if a field or the status is
+/// invalid.
 pub(super) fn head_with_fields(status: u16, fields: &str) -> Option<Response<()>> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(status).ok()?;
@@ -38,7 +39,7 @@ fn parse_field(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
 }
 
-/// The path and query of a request, or the target of one without a path.
+/// The path and query of a request; for a request without a path, its authority.
 pub(super) fn request_target(request: &request::Parts) -> &str {
     match (request.uri.path_and_query(), request.uri.authority()) {
         (Some(path_and_query), _) => path_and_query.as_str(),

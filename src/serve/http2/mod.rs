@@ -44,19 +44,19 @@ use wire::SharedBytes;
 /// An HTTP/2 connection and its state.
 #[derive(Debug)]
 pub(super) struct Http2Connection {
-    /// Socket of the client.
+    /// The client's socket.
     pub socket: ClientSocket,
     wire: SharedBytes,
     h2: server::Connection<SharedBytes, Bytes>,
     exchanges: Exchanges,
     stage: Http2Stage,
-    /// Numbers of the connection and its last request.
+    /// Numbers of the connection and of its last request.
     numbers: RequestNumbers,
-    /// Token of the connection for wakeups.
+    /// Token by which wakeups name the connection.
     token: PollToken,
-    /// Place among the served connections, once requested.
+    /// The connection's place for `/prefork`, once a request has asked for it.
     process: Option<Admission>,
-    /// The response head of `GET /`.
+    /// The prepared response head of `GET /`.
     plain: Response<()>,
 }
 
@@ -90,8 +90,8 @@ const SEND_BUFFER: usize = 128 * 1024;
 const RESETS_MAX: usize = 256;
 
 impl Http2Connection {
-    /// A connection that starts with this input, the preface. `number` counts the connections of the thread, from 1;
-    /// `token` identifies the connection to the thread. `None` if the library rejects the preface.
+    /// A connection that starts with this input, the preface. `number`: its number on the thread, from 1. `token`:
+    /// identifies it to the thread. `None` if the library rejects the preface.
     pub(super) fn new(socket: ClientSocket, input: Vec<u8>, number: u64, token: PollToken) -> Option<Self> {
         let wire = SharedBytes::default();
         wire.lock().input = input;
@@ -122,7 +122,7 @@ impl Http2Connection {
         })
     }
 
-    /// Wakes one exchange for the next turn, or all.
+    /// Lets one exchange, or all of them, continue in the next turn.
     pub(super) fn wake_exchange(&mut self, exchange: Option<usize>) {
         self.exchanges.wake_exchange(exchange);
     }

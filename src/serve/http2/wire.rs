@@ -15,15 +15,15 @@ pub(super) struct SharedBytes(Arc<Mutex<Bytes>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
-    /// Received bytes.
+    /// Bytes received from the client, of which the library has read the first `taken`.
     pub input: Vec<u8>,
     /// Number of input bytes that the library has read.
     pub taken: usize,
     /// True if no more input will be received.
     pub ended: bool,
-    /// Bytes to send.
+    /// Bytes that the library wants to send.
     pub output: Vec<u8>,
-    /// True if the library's output does not fit.
+    /// True if the library has output for which there is no room at the moment.
     pub blocked: bool,
 }
 
@@ -35,7 +35,7 @@ impl SharedBytes {
 }
 
 impl Bytes {
-    /// True if the library has not read all input.
+    /// True if there is input that the library has not read.
     pub(super) fn has_input(&self) -> bool {
         self.taken < self.input.len()
     }
