@@ -8,7 +8,7 @@ use onrush_text::units::{counted, per_second, percentage};
 
 use super::checks::REACHED_MIN;
 use super::comparison::Comparison;
-use super::contest::{self, Contest, FactorLevels, VariedFactor, level_of, shown};
+use super::contest::{self, Contest, FactorLevels, VariedFactor, format_levels, level_of};
 use super::differences;
 use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
@@ -25,14 +25,16 @@ const COMPARISONS_MAX: usize = 6;
 /// # Errors
 ///
 /// If the runs are not from one experiment.
-pub fn lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
+pub fn answer_lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
-    for factor in &contest::varied(runs)? {
+    for factor in &contest::varied_factors(runs)? {
         let ordered = LevelKind::for_factor(factor, runs);
         match ordered {
-            LevelKind::Load(option) => lines.extend(of_each(runs, factor, |levels| gains(levels, option))),
-            LevelKind::Rate => lines.extend(of_each(runs, factor, reached)),
-            LevelKind::Other => lines.extend(versus(&contest::against_baseline(runs, factor))),
+            LevelKind::Load(option) => {
+                lines.extend(lines_by_other_levels(runs, factor, |levels| saturation_line(levels, option)))
+            }
+            LevelKind::Rate => lines.extend(lines_by_other_levels(runs, factor, highest_kept_rate_line)),
+            LevelKind::Other => lines.extend(baseline_verdicts(&contest::contests_against_baseline(runs, factor))),
         }
     }
     Ok(lines)
@@ -53,7 +55,7 @@ impl LevelKind {
         let option = match factor.name.as_str() {
             "connections" => "-c",
             "threads" => "-t",
-            "rate" if runs.iter().all(|run| asked(run).is_some()) => return Self::Rate,
+            "rate" if runs.iter().all(|run| requested_rate(run).is_some()) => return Self::Rate,
             _ => return Self::Other,
         };
         let are_numbers = factor.levels.iter().all(|level| level.parse::<u64>().is_ok());
@@ -62,7 +64,7 @@ impl LevelKind {
 }
 
 /// The requested rate of a run, if it is a single number.
-fn asked(run: &SavedRun) -> Option<f64> {
+fn requested_rate(run: &SavedRun) -> Option<f64> {
     run.rate.as_ref()?.parse().ok()
 }
 
@@ -73,7 +75,11 @@ struct LevelRuns<'a> {
 }
 
 /// One line per combination of the other factors' levels. `line` gets the levels of this factor, ascending.
-fn of_each(runs: &[SavedRun], factor: &VariedFactor, line: impl Fn(&[LevelRuns<'_>]) -> Option<String>) -> Vec<String> {
+fn lines_by_other_levels(
+    runs: &[SavedRun],
+    factor: &VariedFactor,
+    line: impl Fn(&[LevelRuns<'_>]) -> Option<String>,
+) -> Vec<String> {
     let of = |(at, runs): (FactorLevels, Vec<&SavedRun>)| {
         let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
         let complete = runs.into_iter().filter(|run| run.failure().is_none());
@@ -84,27 +90,27 @@ fn of_each(runs: &[SavedRun], factor: &VariedFactor, line: impl Fn(&[LevelRuns<'
         };
         let mut levels: Vec<LevelRuns<'_>> = factor.levels.iter().map(with).collect();
         levels.retain(|level| !level.runs.is_empty());
-        levels.sort_by(|one, other| order(one).total_cmp(&order(other)));
+        levels.sort_by(|one, other| level_sort_key(one).total_cmp(&level_sort_key(other)));
         let line = line(&levels)?;
-        Some(if at.is_empty() { line } else { format!("{}: {line}", shown(&at)) })
+        Some(if at.is_empty() { line } else { format!("{}: {line}", format_levels(&at)) })
     };
-    contest::at_each(runs, factor).into_iter().filter_map(of).collect()
+    contest::group_by_other_levels(runs, factor).into_iter().filter_map(of).collect()
 }
 
 /// The sort key of a level: its rate, or its number.
-fn order(level: &LevelRuns<'_>) -> f64 {
-    asked(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
+fn level_sort_key(level: &LevelRuns<'_>) -> f64 {
+    requested_rate(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
 }
 
 /// The level beyond which there is nothing to gain.
-fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
+fn saturation_line(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     let (last, below) = levels.split_last().filter(|(_, below)| !below.is_empty())?;
     let name = |level: &LevelRuns<'_>| format!("{option} {}", level.level);
     // Goes from the top down as long as no higher level gains. Each step adds a condition that must hold, so that the
     // number of steps needs no correction.
     let mut enough: Option<(&LevelRuns<'_>, f64)> = None;
     for (index, level) in below.iter().enumerate().rev() {
-        let most = |higher: &LevelRuns<'_>| gain(level, higher).ok().map(|(_, most)| most);
+        let most = |higher: &LevelRuns<'_>| relative_gain(level, higher).ok().map(|(_, most)| most);
         let bounds: Option<Vec<f64>> = levels[index + 1..].iter().map(most).collect();
         match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)).filter(|most| *most < GAIN_MIN) {
             Some(most) => enough = Some((level, most)),
@@ -117,11 +123,11 @@ fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     }
     let before = below.last()?;
     let (one, other) = (name(before), name(last));
-    Some(match gain(before, last) {
+    Some(match relative_gain(before, last) {
         Ok((least, most)) if least > 0.0 => {
             format!("{other} has {} to {} more requests/s than {one}: try more", percentage(least), percentage(most))
         }
-        Ok((least, most)) if words::tells_nothing((least + 1.0, most + 1.0)) => {
+        Ok((least, most)) if words::is_inconclusive((least + 1.0, most + 1.0)) => {
             format!("{other} and {one} cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)")
         }
         Ok((least, most)) => format!(
@@ -134,21 +140,21 @@ fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
 }
 
 /// The relative gain in requests per second over a lower level: lower and upper bound (95 %).
-fn gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String> {
+fn relative_gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
-    let range = Comparison::of_rates(&contest)?.range();
+    let range = Comparison::estimate_rate_ratio(&contest)?.ratio_range();
     range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
 }
 
 /// The highest rate at which the target kept pace.
-fn reached(levels: &[LevelRuns<'_>]) -> Option<String> {
+fn highest_kept_rate_line(levels: &[LevelRuns<'_>]) -> Option<String> {
     let rate = |level: &LevelRuns<'_>| {
         let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
         (!rates.is_empty()).then(|| median(&rates))
     };
     let is_reached = |level: &&LevelRuns<'_>| {
-        rate(level).zip(asked(level.runs[0])).is_some_and(|(rate, asked)| rate >= REACHED_MIN * asked)
+        rate(level).zip(requested_rate(level.runs[0])).is_some_and(|(rate, asked)| rate >= REACHED_MIN * asked)
     };
     let name = |level: &LevelRuns<'_>| format!("-R {}", level.level);
     let count = levels.iter().take_while(is_reached).count();
@@ -164,18 +170,18 @@ fn reached(levels: &[LevelRuns<'_>]) -> Option<String> {
 }
 
 /// The verdicts on all levels against the baseline.
-fn versus(contests: &[Contest<'_>]) -> Vec<String> {
+fn baseline_verdicts(contests: &[Contest<'_>]) -> Vec<String> {
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();
     for contest in contests.iter().take(COMPARISONS_MAX) {
-        lines.push(match (differences::refusal(contest), Comparison::new(contest, together, &[])) {
+        lines.push(match (differences::plan_difference_refusal(contest), Comparison::new(contest, together, &[])) {
             (Some(why), _) => why,
             (None, Some(comparison)) => {
-                format!("{}\n  {}", words::heading(&comparison), words::verdict(&comparison))
+                format!("{}\n  {}", words::sides_heading(&comparison), words::verdict_sentence(&comparison))
             }
             (None, None) => {
                 let [a, b] = &contest.names;
-                format!("{a} and {b}{} have no complete runs to compare", words::at(&contest.at))
+                format!("{a} and {b}{} have no complete runs to compare", words::other_levels_suffix(&contest.at))
             }
         });
     }
@@ -190,7 +196,7 @@ fn versus(contests: &[Contest<'_>]) -> Vec<String> {
 mod tests {
     use onrush_plan::FactorLevel;
 
-    use super::super::fixtures::placed;
+    use super::super::fixtures::run_in_round;
     use super::*;
 
     /// Runs of an experiment with one factor. Each level has the rates of its rounds.
@@ -198,13 +204,13 @@ mod tests {
         let of = |(index, (level, rates)): (u32, &(&str, &[f64]))| {
             let level =
                 FactorLevel { factor: factor.to_owned(), level: (*level).to_owned(), index, baseline: index == 1 };
-            (1..).zip(*rates).map(|(round, rate)| placed(*rate, round, vec![level.clone()])).collect::<Vec<_>>()
+            (1..).zip(*rates).map(|(round, rate)| run_in_round(*rate, round, vec![level.clone()])).collect::<Vec<_>>()
         };
         (1..).zip(levels).flat_map(of).collect()
     }
 
-    fn said(factor: &str, levels: &[(&str, &[f64])]) -> String {
-        lines(&runs(factor, levels)).unwrap().join("\n")
+    fn answer_of(factor: &str, levels: &[(&str, &[f64])]) -> String {
+        answer_lines(&runs(factor, levels)).unwrap().join("\n")
     }
 
     #[test]
@@ -216,12 +222,12 @@ mod tests {
             ("4", &[398.0, 403.0, 397.0]),
             ("64", &[390.0, 391.0, 389.0]),
         ];
-        let answer = said("connections", &levels);
+        let answer = answer_of("connections", &levels);
         assert!(
             answer.starts_with("no gain beyond -c 4: at most ") && answer.ends_with(" % more requests/s"),
             "{answer}"
         );
-        let answer = said("threads", &levels[1..3]);
+        let answer = answer_of("threads", &levels[1..3]);
         assert!(
             answer.starts_with("-t 4 has 29") && answer.ends_with("more requests/s than -t 1: try more"),
             "{answer}"
@@ -230,31 +236,31 @@ mod tests {
         let steps: [(&str, &[f64]); 3] =
             [("1", &[100.0, 100.1, 99.9]), ("2", &[107.0, 107.1, 106.9]), ("4", &[114.0, 114.1, 113.9])];
         assert!(
-            said("connections", &steps).starts_with("no gain beyond -c 2: at most 6.6 %"),
+            answer_of("connections", &steps).starts_with("no gain beyond -c 2: at most 6.6 %"),
             "{}",
-            said("connections", &steps)
+            answer_of("connections", &steps)
         );
     }
 
     #[test]
     fn differences_within_noise_are_not_claimed() {
         let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
-        let answer = said("connections", &noisy);
+        let answer = answer_of("connections", &noisy);
         assert_eq!(
             answer,
             "-c 8 and -c 1 cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)"
         );
         let less: [(&str, &[f64]); 2] = [("1", &[100.0, 105.0, 95.0]), ("8", &[106.0, 100.0, 107.0])];
-        let answer = said("connections", &less);
+        let answer = answer_of("connections", &less);
         assert!(answer.starts_with("cannot tell whether -c 8 gains anything over -c 1: from -"), "{answer}");
         assert!(answer.ends_with("add rounds (--rounds)"), "{answer}");
-        let single = said("connections", &[("1", &[100.0]), ("8", &[800.0])]);
+        let single = answer_of("connections", &[("1", &[100.0]), ("8", &[800.0])]);
         assert_eq!(
             single,
             "cannot tell whether -c 8 (B) gains anything over -c 1 (A): one run per side gives no measure of noise; \
              add rounds (--rounds)"
         );
-        assert_eq!(said("connections", &[("1", &[100.0])]), "");
+        assert_eq!(answer_of("connections", &[("1", &[100.0])]), "");
     }
 
     #[test]
@@ -264,7 +270,7 @@ mod tests {
             for run in &mut runs {
                 run.rate = run.position.as_ref().map(|position| position.levels[0].level.replace('k', "000"));
             }
-            lines(&runs).unwrap().join("\n")
+            answer_lines(&runs).unwrap().join("\n")
         };
         let held: [(&str, &[f64]); 3] = [("4k", &[3_999.0; 3]), ("1k", &[998.0; 3]), ("8k", &[5_000.0, 6_824.6])];
         assert_eq!(of(&held), "-R 4k was reached; at -R 8k there were 5,912 requests/s");
@@ -275,14 +281,14 @@ mod tests {
     #[test]
     fn unordered_levels_are_compared_with_the_baseline() {
         let levels: [(&str, &[f64]); 2] = [("a", &[100.0, 101.0, 99.0]), ("b", &[110.0, 111.0, 109.0])];
-        let answer = said("url", &levels);
+        let answer = answer_of("url", &levels);
         assert!(
             answer.starts_with("A = a, B = b: 3 rounds of \"test\", interleaved\n  B is 10 % faster (95 %: "),
             "{answer}"
         );
         let many: Vec<(String, Vec<f64>)> = (0..9).map(|index| (format!("l{index}"), vec![100.0, 101.0])).collect();
         let many: Vec<(&str, &[f64])> = many.iter().map(|(level, rates)| (&level[..], &rates[..])).collect();
-        let answer = said("sysctl", &many);
+        let answer = answer_of("sysctl", &many);
         assert_eq!(answer.matches("A = ").count(), 6);
         assert!(answer.ends_with("\nand 2 more comparisons: -v"), "{answer}");
     }

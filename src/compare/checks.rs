@@ -52,8 +52,8 @@ impl FairnessChecks {
         let bytes = sum(Metric::Received).zip(completed).filter(|(_, completed)| *completed > 0.0);
         Self {
             completed,
-            failed: runs.iter().map(|run| failed(run)).sum(),
-            errors: errors(runs),
+            failed: runs.iter().map(|run| failed_request_count(run)).sum(),
+            errors: sum_errors(runs),
             bad: sum(Metric::ErrorsOf(ErrorKind::Status)),
             unfit: sum(Metric::ErrorsOf(ErrorKind::Check)).filter(|count| *count > 0.0),
             bytes_per_response: bytes.map(|(bytes, completed)| bytes / completed),
@@ -64,51 +64,55 @@ impl FairnessChecks {
     }
 
     /// The count of the metric `errors`, and the number of requests; `None` if a run lacks them.
-    pub fn errors(&self) -> Option<(f64, f64)> {
+    pub fn counted_errors(&self) -> Option<(f64, f64)> {
         self.errors
     }
 
     /// The share of requests that failed without a status.
     pub fn error_share(&self) -> Option<f64> {
-        let (failed, all) = self.failed()?;
+        let (failed, all) = self.failed_requests()?;
         (all > 0.0).then(|| failed / all)
     }
 
     /// The share of responses with an unsuccessful status.
     pub fn status_share(&self) -> Option<f64> {
-        let (bad, all) = self.bad()?;
+        let (bad, all) = self.unsuccessful_responses()?;
         (all > 0.0).then(|| bad / all)
     }
 
     /// Requests that failed without a status, and all requests.
-    pub fn failed(&self) -> Option<(f64, f64)> {
+    pub fn failed_requests(&self) -> Option<(f64, f64)> {
         let failed = self.failed?;
         Some((failed, failed + self.completed?))
     }
 
     /// Responses with an unsuccessful status, and all responses.
-    pub fn bad(&self) -> Option<(f64, f64)> {
+    pub fn unsuccessful_responses(&self) -> Option<(f64, f64)> {
         Some((self.bad?, self.completed?))
     }
 
     /// Responses that failed a check, and all responses; `None` without such responses.
-    pub fn unfit(&self) -> Option<(f64, f64)> {
+    pub fn responses_failing_checks(&self) -> Option<(f64, f64)> {
         Some((self.unfit?, self.completed?))
     }
 
     /// The reason against a fair comparison: different shares of failures, or a generator at its limit.
-    pub fn doubt(both: &[Self; 2]) -> Option<String> {
+    pub fn fairness_doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let bad = "responses with an unsuccessful status";
-        let unfit = |side: &Self| side.unfit().or(Some((0.0, side.completed?)));
+        let unfit = |side: &Self| side.responses_failing_checks().or(Some((0.0, side.completed?)));
         for (name, one, other) in [
-            ("failed connects and requests", a.failed(), b.failed()),
-            (bad, a.bad(), b.bad()),
+            ("failed connects and requests", a.failed_requests(), b.failed_requests()),
+            (bad, a.unsuccessful_responses(), b.unsuccessful_responses()),
             ("responses that failed a check", unfit(a), unfit(b)),
         ] {
             let (Some(one), Some(other)) = (one, other) else { continue };
-            if differ(one, other) {
-                return Some(format!("the shares of {name} differ (A {}, B {})", share(one), share(other)));
+            if shares_differ(one, other) {
+                return Some(format!(
+                    "the shares of {name} differ (A {}, B {})",
+                    format_share(one),
+                    format_share(other)
+                ));
             }
         }
         let mut limits: Vec<(&str, String)> = Vec::new();
@@ -129,7 +133,7 @@ impl FairnessChecks {
 
 /// True if two shares, each a part and its whole, differ significantly (two-proportion test). Failures come in bursts,
 /// so that the test finds too many differences rather than too few.
-fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
+fn shares_differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
     let both = (part_a + part_b) / (all_a + all_b);
     let error = (both * (1.0 - both) * (1.0 / all_a + 1.0 / all_b)).sqrt();
@@ -137,12 +141,12 @@ fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
 }
 
 /// A part of a whole in words; a count if the whole is small.
-pub fn share((part, all): (f64, f64)) -> String {
-    if all < PERCENT_MIN as f64 { units::share(part as u64, all as u64) } else { percent(part / all) }
+pub fn format_share((part, all): (f64, f64)) -> String {
+    if all < PERCENT_MIN as f64 { units::share(part as u64, all as u64) } else { format_percent(part / all) }
 }
 
 /// A share in words: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
-pub fn percent(share: f64) -> String {
+pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent == 0.0 || percent >= 9.95 {
         0
@@ -156,14 +160,14 @@ pub fn percent(share: f64) -> String {
 
 /// wrk's socket errors, or more if more requests were abandoned than timed out. Requests abandoned after `--timeout`
 /// are among the timeouts. If `--give-up` is shorter, nothing times out.
-fn failed(run: &SavedRun) -> Option<f64> {
+fn failed_request_count(run: &SavedRun) -> Option<f64> {
     let of = |kind| run.value(Metric::ErrorsOf(kind));
     let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);
     Some(of(ErrorKind::Socket)? + beyond.max(0.0))
 }
 
 /// The sum of the metric `errors` over these runs, and the number of requests.
-fn errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
+fn sum_errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
     runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
         let requests = &run.document.as_ref()?.requests;
         Some((errors + requests.errors() as f64, all + requests.all() as f64))
@@ -172,32 +176,32 @@ fn errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::run;
+    use super::super::fixtures::run_at_rate;
     use super::*;
 
     fn checks(metric: Metric, count: f64) -> FairnessChecks {
-        let mut run = run(1_000.0);
+        let mut run = run_at_rate(1_000.0);
         run.figures.insert(metric, count);
         FairnessChecks::from_runs(&[&run])
     }
 
     #[test]
     fn of_few_values_a_share_is_a_count() {
-        assert_eq!([(5.0, 14.0), (0.0, 99.0), (5.0, 100.0)].map(share), ["5 of 14", "0 of 99", "5.0 %"]);
+        assert_eq!([(5.0, 14.0), (0.0, 99.0), (5.0, 100.0)].map(format_share), ["5 of 14", "0 of 99", "5.0 %"]);
     }
 
     #[test]
     fn differing_shares_raise_doubt() {
         let failed = |count| checks(Metric::ErrorsOf(ErrorKind::Socket), count);
         let status = |count| checks(Metric::ErrorsOf(ErrorKind::Status), count);
-        assert_eq!(FairnessChecks::doubt(&[failed(0.0), failed(0.0)]), None);
-        assert_eq!(FairnessChecks::doubt(&[failed(0.0), failed(5.0)]), None, "too few to matter");
-        assert_eq!(FairnessChecks::doubt(&[failed(50.0), failed(55.0)]), None, "may be chance");
+        assert_eq!(FairnessChecks::fairness_doubt(&[failed(0.0), failed(0.0)]), None);
+        assert_eq!(FairnessChecks::fairness_doubt(&[failed(0.0), failed(5.0)]), None, "too few to matter");
+        assert_eq!(FairnessChecks::fairness_doubt(&[failed(50.0), failed(55.0)]), None, "may be chance");
         assert_eq!(
-            FairnessChecks::doubt(&[failed(0.0), failed(50.0)]).unwrap(),
+            FairnessChecks::fairness_doubt(&[failed(0.0), failed(50.0)]).unwrap(),
             "the shares of failed connects and requests differ (A 0 %, B 0.50 %)"
         );
-        let words = FairnessChecks::doubt(&[failed(0.0), status(10_000.0)]).unwrap();
+        let words = FairnessChecks::fairness_doubt(&[failed(0.0), status(10_000.0)]).unwrap();
         assert_eq!(words, "the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)");
     }
 
@@ -208,10 +212,11 @@ mod tests {
             runs: 5,
             ..FairnessChecks::default()
         };
-        let words = |by| FairnessChecks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
+        let words = |by| FairnessChecks::fairness_doubt(&[limited(LimitedBy::Unclear), limited(by)]);
         assert_eq!(words(LimitedBy::Connections), None);
         let both =
-            FairnessChecks::doubt(&[limited(LimitedBy::GeneratorCpu), limited(LimitedBy::GeneratorCpu)]).unwrap();
+            FairnessChecks::fairness_doubt(&[limited(LimitedBy::GeneratorCpu), limited(LimitedBy::GeneratorCpu)])
+                .unwrap();
         assert!(
             both.starts_with("onrush itself was the limit in 3 of 5 runs of A and in 3 of 5 runs of B; "),
             "{both}"
@@ -226,7 +231,7 @@ mod tests {
 
     #[test]
     fn shares_are_shown_with_two_digits() {
-        let shown = [0.0, 0.000_01, 0.000_5, 0.032, 0.0996, 1.0].map(percent);
+        let shown = [0.0, 0.000_01, 0.000_5, 0.032, 0.0996, 1.0].map(format_percent);
         assert_eq!(shown, ["0 %", "< 0.01 %", "0.05 %", "3.2 %", "10 %", "100 %"]);
     }
 }

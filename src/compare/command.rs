@@ -42,7 +42,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
     ),
     options: &[
         text("--fail-if-worse [METRIC:]PCT", |compare: &mut Compare, text| {
-            limit(text).map(|limit| compare.limits.push(limit))
+            parse_limit(text).map(|limit| compare.limits.push(limit))
         })
         .help(
             "exit with code 3 if the whole 95 % interval is worse by\n\
@@ -52,7 +52,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
                  (p99.2xx); without it, the one that decides",
         ),
         switch("--force", |compare: &mut Compare| compare.force = true).help("compare runs of different plans too"),
-        text("--format FORM", |compare: &mut Compare, name| form(name).map(|form| compare.form = form))
+        text("--format FORM", |compare: &mut Compare, name| parse_form(name).map(|form| compare.form = form))
             .one_of(&["text", "json"])
             .help("text (the default) or json, with every figure"),
     ],
@@ -75,14 +75,14 @@ fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
 
 /// Prints the comparisons with their messages; returns the exit code.
 fn run(compare: &Compare) -> u8 {
-    let compared = super::run(compare);
+    let compared = super::compare_files(compare);
     let exit = print("onrush compare", Ok(compared.text), compared.exit);
     compared.said.iter().for_each(|line| say(&format!("onrush compare: {line}")));
     exit
 }
 
 /// Parses `[METRIC:]PCT`.
-fn limit(text: &str) -> Result<RegressionLimit, String> {
+fn parse_limit(text: &str) -> Result<RegressionLimit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     if let Some(share) = metric.filter(|metric| ["errors", "unavailable"].contains(metric)) {
@@ -101,7 +101,7 @@ fn limit(text: &str) -> Result<RegressionLimit, String> {
     Ok(RegressionLimit { metric: metric.transpose()?, share: percent / 100.0 })
 }
 
-fn form(name: &str) -> Result<ComparisonForm, String> {
+fn parse_form(name: &str) -> Result<ComparisonForm, String> {
     match name {
         "text" => Ok(ComparisonForm::Text),
         "json" => Ok(ComparisonForm::Json),

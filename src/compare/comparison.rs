@@ -10,7 +10,7 @@ use onrush_text::units::per_second;
 use super::checks::{FairnessChecks, REACHED_MIN};
 use super::contest::Contest;
 use super::metric::{self, DECISIVE};
-use super::outlier::outliers;
+use super::outlier::outlier_indices;
 use super::rank;
 use super::student::{self, ConfidenceInterval};
 use crate::saved::SavedRun;
@@ -80,7 +80,7 @@ pub struct RatioEstimate {
 
 impl RatioEstimate {
     /// The bounds of the interval, as ratios.
-    pub fn range(&self) -> Option<(f64, f64)> {
+    pub fn ratio_range(&self) -> Option<(f64, f64)> {
         self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
     }
 }
@@ -102,18 +102,19 @@ impl Comparison {
             return None;
         }
         let [a, b] = &runs.sides;
-        let (metrics, omitted) = metrics(&runs, asked);
+        let (metrics, omitted) = common_and_omitted_metrics(&runs, asked);
         let is_mixed = runs.is_mixed();
-        let estimates: Vec<RatioEstimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
-        let headline = runs.wanted().filter(|wanted| metrics.contains(wanted));
+        let estimates: Vec<RatioEstimate> =
+            metrics.iter().map(|metric| estimate_ratio(*metric, &runs, together)).collect();
+        let headline = runs.deciding_metric().filter(|wanted| metrics.contains(wanted));
         let checks = [a, b].map(|side| FairnessChecks::from_runs(side));
-        let doubt = runs.doubt(headline, &checks);
-        let logs = headline.map(|headline| runs.logs(headline));
+        let doubt = runs.verdict_obstacle(headline, &checks);
+        let logs = headline.map(|headline| runs.log_values(headline));
         Some(Self {
             names: contest.names.clone(),
             at: contest.at.clone(),
-            rank_p: logs.as_ref().and_then(|logs| runs.rank_p(logs, together)),
-            notes: logs.map_or_else(Vec::new, |logs| runs.notes(&contest.names, &logs)),
+            rank_p: logs.as_ref().and_then(|logs| runs.rank_test_p(logs, together)),
+            notes: logs.map_or_else(Vec::new, |logs| runs.outlier_remarks(&contest.names, &logs)),
             runs: [a.len(), b.len()],
             pairing: runs.pairing,
             dropped: runs.dropped,
@@ -133,14 +134,15 @@ impl Comparison {
     /// # Errors
     ///
     /// The reason why there is no verdict, regardless of the figures.
-    pub fn of_rates(contest: &Contest<'_>) -> Result<RatioEstimate, String> {
+    pub fn estimate_rate_ratio(contest: &Contest<'_>) -> Result<RatioEstimate, String> {
         let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
             return Err("no round has complete runs of both".to_owned());
         }
-        let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| metric::value(*rate, run).is_some()));
+        let rate =
+            Some(Metric::Rate).filter(|rate| runs.all_runs().all(|run| metric::metric_value(*rate, run).is_some()));
         let checks = runs.sides.each_ref().map(|side| FairnessChecks::from_runs(side));
-        runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
+        runs.verdict_obstacle(rate, &checks).map_or_else(|| Ok(estimate_ratio(Metric::Rate, &runs, 1)), Err)
     }
 
     /// True if both sides have complete runs.
@@ -149,7 +151,7 @@ impl Comparison {
     }
 
     /// The reason why percentiles are omitted.
-    pub fn why_omitted(&self) -> &'static str {
+    pub fn omission_reason(&self) -> &'static str {
         if self.is_mixed { MIXED } else { TOO_FEW }
     }
 
@@ -162,12 +164,12 @@ impl Comparison {
 impl<'a> ComparedRuns<'a> {
     /// True if some runs have a rate and others none.
     fn is_mixed(&self) -> bool {
-        let mut all = self.all().map(|run| run.is_scheduled());
+        let mut all = self.all_runs().map(|run| run.is_scheduled());
         let first = all.next();
         all.any(|is_scheduled| Some(is_scheduled) != first)
     }
 
-    fn all(&self) -> impl Iterator<Item = &'a SavedRun> {
+    fn all_runs(&self) -> impl Iterator<Item = &'a SavedRun> {
         self.sides.iter().flatten().copied()
     }
 
@@ -181,32 +183,34 @@ impl<'a> ComparedRuns<'a> {
     }
 
     /// The deciding metric, if every run has it.
-    fn wanted(&self) -> Option<Metric> {
+    fn deciding_metric(&self) -> Option<Metric> {
         if self.are_scheduled() == [true, true] { DECISIVE.parse().ok() } else { Some(Metric::Rate) }
     }
 
     /// The reason why there is no verdict, regardless of the figures.
-    fn doubt(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
+    fn verdict_obstacle(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
-        match (headline, self.wanted()) {
+        match (headline, self.deciding_metric()) {
             // Failures do not affect the rate.
             (None, Some(wanted)) => {
-                Some(FairnessChecks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
-                    // A longer run may have enough responses.
-                    format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
-                }))
+                Some(FairnessChecks::fairness_doubt(checks).or_else(|| self.behind_schedule_remark()).unwrap_or_else(
+                    || {
+                        // A longer run may have enough responses.
+                        format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
+                    },
+                ))
             }
             _ if a != b => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }
-            _ => FairnessChecks::doubt(checks),
+            _ => FairnessChecks::fairness_doubt(checks),
         }
     }
 
     /// A sentence if a side had fewer responses than due requests, so that its latency depends on the length of its
     /// runs. Failed requests do not count as missing, nor do those that a target which keeps up has in flight at the
     /// end.
-    fn behind(&self) -> Option<String> {
+    fn behind_schedule_remark(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&SavedRun>)| {
             let open_loop = |run: &&SavedRun| {
                 let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
@@ -235,8 +239,8 @@ impl<'a> ComparedRuns<'a> {
     fn from_contest(contest: &Contest<'a>) -> Self {
         let [a, b] = &contest.sides;
         let failed = |run: &&&SavedRun| run.failure().is_some();
-        let failures = failures(contest);
-        let Some((name, rounds)) = rounds(a, b) else {
+        let failures = failed_run_lines(contest);
+        let Some((name, rounds)) = interleaved_rounds(a, b) else {
             let dropped = a.iter().chain(b).filter(failed).count();
             let sides = [a, b].map(|side| side.iter().copied().filter(|run| run.failure().is_none()).collect());
             return Self { pairing: Pairing::Apart, sides, dropped, failures };
@@ -256,10 +260,10 @@ impl<'a> ComparedRuns<'a> {
     }
 
     /// The logarithms of a metric common to all runs, for each side.
-    fn logs(&self, metric: Metric) -> [Vec<f64>; 2] {
+    fn log_values(&self, metric: Metric) -> [Vec<f64>; 2] {
         self.sides
             .each_ref()
-            .map(|side| side.iter().filter_map(|run| metric::value(metric, run)).map(f64::ln).collect())
+            .map(|side| side.iter().filter_map(|run| metric::metric_value(metric, run)).map(f64::ln).collect())
     }
 
     /// The possible common error of both rates, as a share. The connections of a closed loop may run in step: then one
@@ -271,24 +275,27 @@ impl<'a> ComparedRuns<'a> {
         self.sides.iter().map(side).fold(0.0, f64::max)
     }
 
-    fn rank_p(&self, [a, b]: &[Vec<f64>; 2], together: usize) -> Option<f64> {
+    fn rank_test_p(&self, [a, b]: &[Vec<f64>; 2], together: usize) -> Option<f64> {
         match self.pairing {
-            Pairing::Rounds(_) => rank::signed(&differences(a, b), together),
-            Pairing::Apart => rank::of_groups(a, b, together),
+            Pairing::Rounds(_) => rank::signed_rank_p(&pairwise_differences(a, b), together),
+            Pairing::Apart => rank::rank_sum_p(a, b, together),
         }
     }
 
     /// Remarks on outliers in the deciding metric.
-    fn notes(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
+    fn outlier_remarks(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
         let called = |side: usize, index: usize| match &self.sides[side][index].position {
             Some(position) if self.pairing != Pairing::Apart => format!("round {}", position.round),
             _ => printable(&self.sides[side][index].called()),
         };
         let far: Vec<String> = match self.pairing {
-            Pairing::Rounds(_) => outliers(&differences(a, b)).into_iter().map(|index| called(0, index)).collect(),
+            Pairing::Rounds(_) => {
+                outlier_indices(&pairwise_differences(a, b)).into_iter().map(|index| called(0, index)).collect()
+            }
             Pairing::Apart => {
-                let of =
-                    |side: usize, logs: &[f64]| outliers(logs).into_iter().map(move |index| (side, index)).collect();
+                let of = |side: usize, logs: &[f64]| {
+                    outlier_indices(logs).into_iter().map(move |index| (side, index)).collect()
+                };
                 let both: [Vec<(usize, usize)>; 2] = [of(0, a), of(1, b)];
                 both.concat().into_iter().map(|(side, index)| called(side, index)).collect()
             }
@@ -323,13 +330,13 @@ impl<'a> ComparedRuns<'a> {
 }
 
 /// The failed runs with the reasons.
-pub fn failures(contest: &Contest<'_>) -> Vec<String> {
+pub fn failed_run_lines(contest: &Contest<'_>) -> Vec<String> {
     let reason = |run: &&SavedRun| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 
 /// The name of an experiment with interleaved rounds, and the runs of each round; `None` for runs from elsewhere.
-fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Option<&'a SavedRun>; 2]>)> {
+fn interleaved_rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Option<&'a SavedRun>; 2]>)> {
     let first = a.first()?.position.as_ref()?;
     let mut rounds: BTreeMap<u32, [Option<&'a SavedRun>; 2]> = BTreeMap::new();
     for (side, runs) in [a, b].into_iter().enumerate() {
@@ -349,14 +356,14 @@ fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Op
 }
 
 /// The metrics common to all runs, and the percentiles that a run lacks or with too few values above them.
-fn metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
-    let percentiles: BTreeSet<Metric> = runs.all().flat_map(SavedRun::percents).map(Metric::percentile).collect();
+fn common_and_omitted_metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
+    let percentiles: BTreeSet<Metric> = runs.all_runs().flat_map(SavedRun::percents).map(Metric::percentile).collect();
     let all = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles.iter().copied());
-    let all: BTreeSet<Metric> = all.chain(of_classes(runs)).chain(asked.iter().copied()).collect();
+    let all: BTreeSet<Metric> = all.chain(status_class_percentiles(runs)).chain(asked.iter().copied()).collect();
     // Latencies of two kinds are not compared.
     let is_mixed = runs.is_mixed();
     let is_known = |metric: &Metric| {
-        !(is_mixed && metric.is_latency()) && runs.all().all(|run| metric::value(*metric, run).is_some())
+        !(is_mixed && metric.is_latency()) && runs.all_runs().all(|run| metric::metric_value(*metric, run).is_some())
     };
     let known: Vec<Metric> = all.into_iter().filter(is_known).collect();
     let omitted = percentiles.into_iter().filter(|metric| !known.contains(metric)).collect();
@@ -364,26 +371,26 @@ fn metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metri
 }
 
 /// The report's percentiles of each status class, if any run has responses of several classes.
-fn of_classes(runs: &ComparedRuns<'_>) -> impl Iterator<Item = Metric> {
+fn status_class_percentiles(runs: &ComparedRuns<'_>) -> impl Iterator<Item = Metric> {
     let has_several = |run: &SavedRun| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
-    let are_several = runs.all().any(has_several);
+    let are_several = runs.all_runs().any(has_several);
     let classes = (2..=5).filter(move |_| are_several);
     classes.flat_map(|class| ["p50", "p99"].map(|name| format!("{name}.{class}xx").parse().expect("it is a metric")))
 }
 
-fn estimate(metric: Metric, runs: &ComparedRuns<'_>, together: usize) -> RatioEstimate {
-    let logs = runs.logs(metric);
+fn estimate_ratio(metric: Metric, runs: &ComparedRuns<'_>, together: usize) -> RatioEstimate {
+    let logs = runs.log_values(metric);
     let [a, b] = &logs;
     let resolution = if metric == Metric::Rate { runs.resolution() } else { 0.0 };
     let interval = match runs.pairing {
-        Pairing::Rounds(_) => student::paired(&differences(a, b), together, resolution),
-        Pairing::Apart => student::welch(a, b, together, resolution),
+        Pairing::Rounds(_) => student::paired_interval(&pairwise_differences(a, b), together, resolution),
+        Pairing::Apart => student::welch_interval(a, b, together, resolution),
     };
     let means = logs.each_ref().map(|logs| student::mean(logs));
     RatioEstimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }
 }
 
 /// The differences `b` − `a`, pair by pair.
-fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
+fn pairwise_differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(one, other)| other - one).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use onrush_plan::Position;
 use onrush_text::printable;
 
-use super::input::{ComparedSide, levels};
+use super::input::{ComparedSide, factor_levels};
 use crate::saved::SavedRun;
 
 /// Two groups of runs that differ in one thing.
@@ -27,9 +27,9 @@ pub type FactorLevels = Vec<(String, String)>;
 /// # Errors
 ///
 /// If the runs are not from one experiment.
-pub fn of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
-    let factors = varied(runs)?;
-    Ok(factors.iter().flat_map(|factor| against_baseline(runs, factor)).collect())
+pub fn contests_of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
+    let factors = varied_factors(runs)?;
+    Ok(factors.iter().flat_map(|factor| contests_against_baseline(runs, factor)).collect())
 }
 
 /// A factor of an experiment.
@@ -46,7 +46,7 @@ pub struct VariedFactor {
 
 impl VariedFactor {
     /// A level in words. The URL or name of a target needs no factor before it.
-    fn shown(&self, level: &str) -> String {
+    fn format_level(&self, level: &str) -> String {
         let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
         printable(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
     }
@@ -57,7 +57,7 @@ impl VariedFactor {
 /// # Errors
 ///
 /// If the runs are not from one experiment.
-pub fn varied(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
+pub fn varied_factors(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
     let positions: Vec<(&Position, &SavedRun)> =
         runs.iter().filter_map(|run| Some((run.position.as_ref()?, run))).collect();
     let Some((first, _)) = positions.first() else {
@@ -71,16 +71,16 @@ pub fn varied(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
     }
     let is_alone = first.levels.len() == 1;
     let factor = |(name, baseline): (String, String)| VariedFactor {
-        levels: known_levels(&positions, &name),
+        levels: levels_of_factor(&positions, &name),
         name,
         baseline,
         is_alone,
     };
-    Ok(baselines(&positions).into_iter().map(factor).collect())
+    Ok(baseline_levels(&positions).into_iter().map(factor).collect())
 }
 
 /// Every level of a factor against its baseline, at equal levels of the others.
-pub fn against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<Contest<'a>> {
+pub fn contests_against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<Contest<'a>> {
     let VariedFactor { name, levels, baseline, .. } = factor;
     let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
     let in_experiment = runs.iter().filter(|run| run.position.is_some());
@@ -88,18 +88,21 @@ pub fn against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<
     let of = |level: &str| at_level.get(&Some(level.to_owned())).cloned().unwrap_or_default();
     let others = levels.iter().filter(|level| *level != baseline);
     let against = |level: &String| {
-        let names = [factor.shown(baseline), factor.shown(level)];
-        at_equal_levels(&names, [of(baseline), of(level)], std::slice::from_ref(name)).0
+        let names = [factor.format_level(baseline), factor.format_level(level)];
+        contests_at_equal_levels(&names, [of(baseline), of(level)], std::slice::from_ref(name)).0
     };
     others.flat_map(against).collect()
 }
 
 /// Groups the runs of an experiment by the levels of all factors except this one.
-pub fn at_each<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<(FactorLevels, Vec<&'a SavedRun>)> {
+pub fn group_by_other_levels<'a>(
+    runs: &'a [SavedRun],
+    factor: &VariedFactor,
+) -> Vec<(FactorLevels, Vec<&'a SavedRun>)> {
     let mut groups: Vec<(FactorLevels, Vec<&SavedRun>)> = Vec::new();
     let mut positions: HashMap<FactorLevels, usize> = HashMap::new();
     for run in runs.iter().filter(|run| run.position.is_some()) {
-        let at: FactorLevels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
+        let at: FactorLevels = factor_levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
         let position = *positions.entry(at).or_insert_with_key(|at| {
             groups.push((at.clone(), Vec::new()));
             groups.len() - 1
@@ -110,7 +113,7 @@ pub fn at_each<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<(FactorLe
 }
 
 /// The factors with their baselines. Without any baseline, all factors with their first levels.
-fn baselines(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
+fn baseline_levels(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     let Some((first, _)) = positions.first() else { return Vec::new() };
     let marked: FactorLevels = first
         .levels
@@ -124,12 +127,12 @@ fn baselines(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     if !marked.is_empty() {
         return marked;
     }
-    let first_level = |factor: &String| known_levels(positions, factor).into_iter().next();
+    let first_level = |factor: &String| levels_of_factor(positions, factor).into_iter().next();
     first.levels.iter().filter_map(|it| Some((it.factor.clone(), first_level(&it.factor)?))).collect()
 }
 
 /// The levels of a factor, in the plan's order.
-fn known_levels(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<String> {
+fn levels_of_factor(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<String> {
     let levels = positions.iter().flat_map(|(position, _)| &position.levels).filter(|level| level.factor == factor);
     let mut levels: Vec<(u32, &String)> = levels.map(|level| (level.index, &level.level)).collect();
     levels.sort();
@@ -139,15 +142,16 @@ fn known_levels(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<Strin
 
 /// The level of a factor in a run.
 pub fn level_of(run: &SavedRun, factor: &str) -> Option<String> {
-    levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
+    factor_levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
 /// Contests between two sides, at equal levels of every factor with a common level, and sentences about levels that
 /// only one side has.
-pub fn of_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a>>, Vec<String>) {
+pub fn contests_between_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());
-    let mut factors: Vec<String> = sides.iter().flatten().flat_map(|run| levels(run)).map(|(name, _)| name).collect();
+    let mut factors: Vec<String> =
+        sides.iter().flatten().flat_map(|run| factor_levels(run)).map(|(name, _)| name).collect();
     factors.sort();
     factors.dedup();
     let [of_a, of_b] = [0, 1].map(|side: usize| {
@@ -158,17 +162,17 @@ pub fn of_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a
         let there = of_b(factor);
         !of_a(factor).iter().any(|level| there.contains(level))
     });
-    at_equal_levels(&names, sides, &factors)
+    contests_at_equal_levels(&names, sides, &factors)
 }
 
 /// The contests between two sides that differ in these factors.
-fn at_equal_levels<'a>(
+fn contests_at_equal_levels<'a>(
     names: &[String; 2],
     sides: [Vec<&'a SavedRun>; 2],
     factors: &[String],
 ) -> (Vec<Contest<'a>>, Vec<String>) {
     let others = |run: &SavedRun| -> FactorLevels {
-        levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect()
+        factor_levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect()
     };
     let mut contests: Vec<Contest<'a>> = Vec::new();
     let mut positions: HashMap<FactorLevels, usize> = HashMap::new();
@@ -185,13 +189,13 @@ fn at_equal_levels<'a>(
         contests.into_iter().partition(|contest| contest.sides.iter().all(|side| !side.is_empty()));
     let alone = alone.iter().map(|contest| {
         let side = if contest.sides[0].is_empty() { &names[1] } else { &names[0] };
-        format!("only {side} has runs with {}: they are left out", shown(&contest.at))
+        format!("only {side} has runs with {}: they are left out", format_levels(&contest.at))
     });
     (contests, alone.collect())
 }
 
 /// Levels in words: `c=10, rmem=4096`.
-pub fn shown(at: &[(String, String)]) -> String {
+pub fn format_levels(at: &[(String, String)]) -> String {
     if at.is_empty() {
         return "no levels".to_owned();
     }
@@ -200,22 +204,22 @@ pub fn shown(at: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{experiment, run};
+    use super::super::fixtures::{experiment_runs, run_at_rate};
     use super::*;
 
     fn shown_all(contests: &[Contest<'_>]) -> Vec<String> {
         let line = |it: &Contest<'_>| {
             let [a, b] = [0, 1].map(|side| it.sides[side].len());
-            format!("{} ({b}) against {} ({a}) at {}", it.names[1], it.names[0], shown(&it.at))
+            format!("{} ({b}) against {} ({a}) at {}", it.names[1], it.names[0], format_levels(&it.at))
         };
         contests.iter().map(line).collect()
     }
 
     #[test]
     fn levels_meet_at_equal_other_factors() {
-        let runs = experiment(&[("c", &["1", "10"]), ("rmem", &["*4k", "8k", "16k"])], 2);
+        let runs = experiment_runs(&[("c", &["1", "10"]), ("rmem", &["*4k", "8k", "16k"])], 2);
         assert_eq!(
-            shown_all(&of_experiment(&runs).unwrap()),
+            shown_all(&contests_of_experiment(&runs).unwrap()),
             [
                 "rmem=8k (2) against rmem=4k (2) at c=1",
                 "rmem=8k (2) against rmem=4k (2) at c=10",
@@ -223,21 +227,21 @@ mod tests {
                 "rmem=16k (2) against rmem=4k (2) at c=10",
             ]
         );
-        let runs = experiment(&[("target", &["a", "b"])], 3);
-        assert_eq!(shown_all(&of_experiment(&runs).unwrap()), ["b (3) against a (3) at no levels"]);
+        let runs = experiment_runs(&[("target", &["a", "b"])], 3);
+        assert_eq!(shown_all(&contests_of_experiment(&runs).unwrap()), ["b (3) against a (3) at no levels"]);
     }
 
     #[test]
     fn sides_meet_at_equal_other_levels() {
         let with = |factors: &[(&str, &str)]| {
-            let mut run = run(100.0);
+            let mut run = run_at_rate(100.0);
             run.factors = factors.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
             run
         };
         let side = |name: &str, runs: Vec<SavedRun>| ComparedSide { name: name.to_owned(), runs };
         let a = side("A", vec![with(&[("s", "x"), ("c", "1")]), with(&[("s", "x"), ("c", "10")])]);
         let b = side("B", vec![with(&[("s", "y"), ("c", "10")]), with(&[("s", "y"), ("c", "99")])]);
-        let (contests, alone) = of_sides(&a, &b);
+        let (contests, alone) = contests_between_sides(&a, &b);
         assert_eq!(shown_all(&contests), ["B (1) against A (1) at c=10"]);
         assert_eq!(
             alone,

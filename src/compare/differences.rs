@@ -6,14 +6,14 @@ use super::contest::Contest;
 use crate::saved::SavedRun;
 
 /// The reason why these runs are compared only with `--force`: their plans differ in more than one key.
-pub fn refusal(contest: &Contest<'_>) -> Option<String> {
+pub fn plan_difference_refusal(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = &contest.sides;
     if is_one_experiment(contest) {
         return None;
     }
     for (side, name) in [a, b].into_iter().zip(&contest.names) {
         let first = side.first()?;
-        let other = side.iter().find_map(|run| Some((run, between(first, run).into_iter().next()?)));
+        let other = side.iter().find_map(|run| Some((run, plan_differences(first, run).into_iter().next()?)));
         if let Some((run, (_, words))) = other {
             return Some(format!(
                 "{:?} has a different plan from the rest of {name}: {words}; --force compares them anyway",
@@ -21,7 +21,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
             ));
         }
     }
-    let differences = between(a.first()?, b.first()?);
+    let differences = plan_differences(a.first()?, b.first()?);
     let mut keys: Vec<&str> = differences.iter().map(|(key, _)| key.as_str()).collect();
     keys.dedup();
     if keys.len() < 2 {
@@ -37,7 +37,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
 }
 
 /// Differences outside the plans: in the machine and in the measuring program.
-pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
+pub fn differences_outside_plans(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = contest.sides.each_ref().map(|side| side.iter().find_map(|run| run.document.as_deref()));
     let (a, b) = (a?, b?);
     let pairs = [
@@ -64,7 +64,7 @@ fn is_one_experiment(contest: &Contest<'_>) -> bool {
 }
 
 /// The differences between two runs, each with its key and a description.
-fn between(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
+fn plan_differences(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
     if let (Some(one), Some(other)) = (&one.document, &other.document) {
         let differences = one.plan.differences(&other.plan);
         return differences.iter().map(|it| (it.key().to_owned(), it.to_string())).collect();

@@ -27,16 +27,16 @@ pub struct ComparedSide {
 /// # Errors
 ///
 /// If the side has no runs.
-pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
+pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
     let name = printable(&typed.to_string_lossy());
-    match split(typed) {
-        None => Ok(ComparedSide { runs: runs(typed, said)?, name }),
+    match split_label(typed) {
+        None => Ok(ComparedSide { runs: read_runs(typed, said)?, name }),
         Some((path, label)) => {
-            let mut runs = runs(&path, said)?;
-            let known: Vec<String> = labels(&runs);
-            runs.retain(|run| labels_of(run).contains(&label));
+            let mut runs = read_runs(&path, said)?;
+            let known: Vec<String> = all_labels(&runs);
+            runs.retain(|run| labels_of_run(run).contains(&label));
             if runs.is_empty() {
-                return Err(unknown(&path, &label, &known));
+                return Err(unknown_label_message(&path, &label, &known));
             }
             Ok(ComparedSide { name: printable(&label), runs })
         }
@@ -47,7 +47,7 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String
 const TRIED_MAX: usize = 10;
 
 /// One line for a command without inputs: candidates in this folder, or how to make some.
-pub fn example(folder: &Path) -> String {
+pub fn input_example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
@@ -77,7 +77,7 @@ pub fn example(folder: &Path) -> String {
 }
 
 /// The runs in a file or folder, without sums.
-fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, String> {
+fn read_runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, String> {
     let Read { mut runs, mut problems } = saved::all(&[path.to_path_buf()]);
     if let Some(problem) = problems.pop_if(|_| runs.is_empty()) {
         said.extend(problems);
@@ -96,7 +96,7 @@ fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, String> {
 }
 
 /// Splits a path and a label, unless a file has the whole name.
-fn split(typed: &Path) -> Option<(PathBuf, String)> {
+fn split_label(typed: &Path) -> Option<(PathBuf, String)> {
     let text = typed.to_str().filter(|text| *text != "-" && !typed.exists())?;
     let colons = text.match_indices(':').map(|(at, _)| (PathBuf::from(&text[..at]), text[at + 1..].to_owned()));
     colons.into_iter().find(|(path, label)| path.exists() && !label.is_empty())
@@ -104,8 +104,8 @@ fn split(typed: &Path) -> Option<(PathBuf, String)> {
 
 /// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and its file
 /// name with and without the number of the run.
-fn labels_of(run: &SavedRun) -> Vec<String> {
-    let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
+fn labels_of_run(run: &SavedRun) -> Vec<String> {
+    let levels = factor_levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
     let labels = labels.flat_map(|(key, level)| [format!("{key}={level}"), level.clone()]);
     let file = run.origin.file.strip_suffix(".gz").unwrap_or(&run.origin.file);
@@ -115,21 +115,21 @@ fn labels_of(run: &SavedRun) -> Vec<String> {
     levels.chain(labels).chain(names.into_iter().flatten()).collect()
 }
 
-fn labels(runs: &[SavedRun]) -> Vec<String> {
-    let mut labels: Vec<String> = runs.iter().flat_map(labels_of).collect();
+fn all_labels(runs: &[SavedRun]) -> Vec<String> {
+    let mut labels: Vec<String> = runs.iter().flat_map(labels_of_run).collect();
     labels.sort();
     labels.dedup();
     labels
 }
 
-fn unknown(path: &Path, label: &str, known: &[String]) -> String {
+fn unknown_label_message(path: &Path, label: &str, known: &[String]) -> String {
     let nearest = known.iter().min_by_key(|known| damerau_levenshtein(known, label));
     let hint = nearest.map_or(String::new(), |nearest| format!("; did you mean {nearest:?}?"));
     format!("no run in {path:?} is called {label:?}{hint}")
 }
 
 /// The factors and levels of a run: from its experiment, else from its labels or its file name.
-pub fn levels(run: &SavedRun) -> Vec<(String, String)> {
+pub fn factor_levels(run: &SavedRun) -> Vec<(String, String)> {
     match &run.position {
         Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
         None => run.factors.clone(),
@@ -137,7 +137,7 @@ pub fn levels(run: &SavedRun) -> Vec<(String, String)> {
 }
 
 /// The reason why two sides with a common run cannot be compared.
-pub fn in_common(a: &ComparedSide, b: &ComparedSide) -> Option<String> {
+pub fn common_run_refusal(a: &ComparedSide, b: &ComparedSide) -> Option<String> {
     let file = |run: &SavedRun| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
     let by_digest: HashMap<&String, &SavedRun> =
         b.runs.iter().flat_map(|run| run.digests.iter().map(move |digest| (digest, run))).collect();

@@ -17,13 +17,13 @@ const SCHEMA: u32 = 1;
 /// All comparisons.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Written<'a> {
+struct ComparisonsJson<'a> {
     /// The version of the format; additions do not raise it.
     schema: u32,
     /// Always `comparison`: the document of a run has no kind.
     kind: &'static str,
     /// One comparison per pair of sides.
-    comparisons: Vec<One<'a>>,
+    comparisons: Vec<ComparisonJson<'a>>,
     /// The notes printed after the text.
     notes: &'a [String],
 }
@@ -31,13 +31,13 @@ struct Written<'a> {
 /// One comparison: B against A.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct One<'a> {
+struct ComparisonJson<'a> {
     /// The baseline.
-    a: Side<'a>,
+    a: SideJson<'a>,
     /// The side compared with it.
-    b: Side<'a>,
+    b: SideJson<'a>,
     /// The levels of the factors that both sides have in common.
-    at: Vec<At<'a>>,
+    at: Vec<LevelJson<'a>>,
     /// The experiment whose rounds pair the runs; left out if the runs are from several experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     experiment: Option<&'a str>,
@@ -62,7 +62,7 @@ struct One<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_p: Option<f64>,
     /// The difference in each metric.
-    metrics: Vec<Figures>,
+    metrics: Vec<EstimateJson>,
     /// Percentiles that a run lacks, or with too few values above them.
     omitted: Vec<String>,
 }
@@ -70,7 +70,7 @@ struct One<'a> {
 /// A factor of the experiment with its level.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct At<'a> {
+struct LevelJson<'a> {
     /// The factor, such as `connections`.
     factor: &'a str,
     /// The level of the factor.
@@ -80,7 +80,7 @@ struct At<'a> {
 /// One side of a comparison. Facts that its runs did not record are left out.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Side<'a> {
+struct SideJson<'a> {
     /// Name of the side.
     name: &'a str,
     /// Number of runs.
@@ -101,13 +101,13 @@ struct Side<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_response: Option<f64>,
     /// Limits according to the verdicts of the runs.
-    limited_by: Vec<Limited>,
+    limited_by: Vec<LimitedRunsJson>,
 }
 
 /// A limit with its number of runs.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Limited {
+struct LimitedRunsJson {
     /// The limit, named as in the results of runs.
     by: &'static str,
     /// Number of runs with this limit.
@@ -117,7 +117,7 @@ struct Limited {
 /// The difference in one metric. Rates are responses per second, latencies microseconds.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Figures {
+struct EstimateJson {
     /// The metric: `rate`, `mean`, `p50` and so on.
     metric: String,
     /// True unless the metric decides.
@@ -130,7 +130,7 @@ struct Figures {
     ratio: f64,
     /// The 95 % interval of the ratio; left out with too few runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    interval_95: Option<Range>,
+    interval_95: Option<IntervalJson>,
     /// The probability of a difference at least this large if A and B are equal; left out with too few runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     p: Option<f64>,
@@ -139,7 +139,7 @@ struct Figures {
 /// An interval.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Range {
+struct IntervalJson {
     /// The lower bound.
     low: f64,
     /// The upper bound.
@@ -147,18 +147,22 @@ struct Range {
 }
 
 /// All comparisons as text with a final newline.
-pub fn json(comparisons: &[Comparison], notes: &[String]) -> String {
-    let written =
-        Written { schema: SCHEMA, kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };
+pub fn comparisons_to_json(comparisons: &[Comparison], notes: &[String]) -> String {
+    let written = ComparisonsJson {
+        schema: SCHEMA,
+        kind: "comparison",
+        comparisons: comparisons.iter().map(comparison_to_json).collect(),
+        notes,
+    };
     json::pretty(&written) + "\n"
 }
 
-fn one(comparison: &Comparison) -> One<'_> {
-    let [a, b] = [0, 1].map(|index: usize| side(comparison, index));
-    One {
+fn comparison_to_json(comparison: &Comparison) -> ComparisonJson<'_> {
+    let [a, b] = [0, 1].map(|index: usize| side_to_json(comparison, index));
+    ComparisonJson {
         a,
         b,
-        at: comparison.at.iter().map(|(factor, level)| At { factor, level }).collect(),
+        at: comparison.at.iter().map(|(factor, level)| LevelJson { factor, level }).collect(),
         experiment: match &comparison.pairing {
             Pairing::Rounds(name) => Some(name),
             Pairing::Apart => None,
@@ -167,20 +171,20 @@ fn one(comparison: &Comparison) -> One<'_> {
         dropped: comparison.dropped,
         failures: &comparison.failures,
         comparisons_together: comparison.together,
-        verdict: words::verdict(comparison),
+        verdict: words::verdict_sentence(comparison),
         doubt: comparison.doubt.as_deref(),
         headline: comparison.headline.as_ref().map(Metric::to_string),
         rank_p: comparison.rank_p,
         metrics: comparison
             .estimates
             .iter()
-            .map(|estimate| Figures {
+            .map(|estimate| EstimateJson {
                 metric: estimate.metric.to_string(),
                 exploratory: Some(estimate.metric) != comparison.headline,
                 a: estimate.means[0],
                 b: estimate.means[1],
                 ratio: estimate.ratio,
-                interval_95: estimate.range().map(|(low, high)| Range { low, high }),
+                interval_95: estimate.ratio_range().map(|(low, high)| IntervalJson { low, high }),
                 p: estimate.interval.map(|interval| interval.p),
             })
             .collect(),
@@ -188,9 +192,9 @@ fn one(comparison: &Comparison) -> One<'_> {
     }
 }
 
-fn side(comparison: &Comparison, index: usize) -> Side<'_> {
+fn side_to_json(comparison: &Comparison, index: usize) -> SideJson<'_> {
     let checks: &FairnessChecks = &comparison.checks[index];
-    Side {
+    SideJson {
         name: &comparison.names[index],
         runs: comparison.runs[index],
         completed: checks.completed.map(|count| count as u64),
@@ -198,7 +202,7 @@ fn side(comparison: &Comparison, index: usize) -> Side<'_> {
         status_share: checks.status_share(),
         unavailable_share: checks.unavailable,
         bytes_per_response: checks.bytes_per_response,
-        limited_by: checks.limited_by.iter().map(|&(by, runs)| Limited { by: by.name(), runs }).collect(),
+        limited_by: checks.limited_by.iter().map(|&(by, runs)| LimitedRunsJson { by: by.name(), runs }).collect(),
     }
 }
 
@@ -206,19 +210,19 @@ fn side(comparison: &Comparison, index: usize) -> Side<'_> {
 mod tests {
     use serde_json::Value;
 
-    use super::super::fixtures::compared;
+    use super::super::fixtures::compare_two_targets;
     use super::*;
     use crate::record::schema;
 
     #[test]
     fn the_schema_of_comparisons_matches_its_structs() {
-        schema::check::<Written>("docs/comparison.schema.json", "Comparisons of onrush");
+        schema::check::<ComparisonsJson>("docs/comparison.schema.json", "Comparisons of onrush");
     }
 
     #[test]
     fn comparison_json_has_every_figure() {
-        let comparison = compared(&[100.0, 101.0, 99.0], &[110.0, 110.0, 110.0]);
-        let value: Value = serde_json::from_str(&json(&[comparison], &["x".to_owned()])).unwrap();
+        let comparison = compare_two_targets(&[100.0, 101.0, 99.0], &[110.0, 110.0, 110.0]);
+        let value: Value = serde_json::from_str(&comparisons_to_json(&[comparison], &["x".to_owned()])).unwrap();
         let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {value:#}"));
         assert_eq!((at("/kind"), at("/notes/0")), (&Value::from("comparison"), &Value::from("x")));
         let one = "/comparisons/0";

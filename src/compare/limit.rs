@@ -5,7 +5,7 @@ use onrush_plan::metric::LatencyView;
 use onrush_text::units::percentage;
 
 use super::comparison::Comparison;
-use super::words::{SINGLE_RUNS, loss, name};
+use super::words::{SINGLE_RUNS, metric_name, relative_loss};
 
 /// The maximum acceptable loss in a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,7 +31,7 @@ impl RegressionLimit {
     /// Judges a comparison.
     pub fn judge(self, comparison: &Comparison) -> LimitVerdict {
         let open = |why: &str| {
-            let metric = self.metric.map_or("the metric that decides".to_owned(), name);
+            let metric = self.metric.map_or("the metric that decides".to_owned(), metric_name);
             LimitVerdict::Open(format!(
                 "cannot tell whether {metric} is worse by more than {}: {why}",
                 percentage(self.share)
@@ -42,10 +42,10 @@ impl RegressionLimit {
             return open(comparison.doubt.as_deref().unwrap_or(unknown));
         };
         let Some(estimate) = comparison.estimate(metric) else {
-            return open(&missing(metric, comparison).unwrap_or_else(|| unknown.to_owned()));
+            return open(&missing_estimate_reason(metric, comparison).unwrap_or_else(|| unknown.to_owned()));
         };
-        let Some((low, high)) = estimate.range() else { return open(SINGLE_RUNS) };
-        let losses = [low, high].map(|ratio| loss(metric, ratio));
+        let Some((low, high)) = estimate.ratio_range() else { return open(SINGLE_RUNS) };
+        let losses = [low, high].map(|ratio| relative_loss(metric, ratio));
         let (least, most) = (losses[0].min(losses[1]), losses[0].max(losses[1]));
         if let Some(doubt) = &comparison.doubt {
             return open(doubt);
@@ -54,7 +54,7 @@ impl RegressionLimit {
         if least > self.share + 1e-9 {
             return LimitVerdict::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
-                name(metric),
+                metric_name(metric),
                 percentage(self.share),
                 percentage(least),
                 percentage(most)
@@ -69,12 +69,12 @@ impl RegressionLimit {
 }
 
 /// The reason for a missing estimate of a percentile or status class; `None` for other metrics.
-fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
+fn missing_estimate_reason(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| metric.percentile_percent().is_some();
     let is_of_class = matches!(metric, Metric::Latency(LatencyView::Class(_), _));
     (is_of_class || is_percentile(&metric)).then_some(())?;
     if is_of_class || comparison.omitted.contains(&metric) {
-        return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.why_omitted().to_owned()));
+        return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.omission_reason().to_owned()));
     }
     let all = comparison.estimates.iter().map(|it| it.metric).chain(comparison.omitted.iter().copied());
     let mut recorded: Vec<Metric> = all.filter(is_percentile).collect();
@@ -89,13 +89,13 @@ fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contest::of_experiment;
-    use super::super::fixtures::{compared, runs};
+    use super::super::contest::contests_of_experiment;
+    use super::super::fixtures::{compare_two_targets, runs_of_two_targets};
     use super::*;
 
     #[test]
     fn limits_fail_when_the_whole_interval_is_worse() {
-        let comparison = compared(&[100.0, 101.0, 99.0, 100.0], &[90.0, 91.0, 89.0, 91.0]);
+        let comparison = compare_two_targets(&[100.0, 101.0, 99.0, 100.0], &[90.0, 91.0, 89.0, 91.0]);
         let judged = |metric, share| RegressionLimit { metric, share }.judge(&comparison);
         assert!(
             matches!(judged(None, 0.05), LimitVerdict::Worse(words) if words.starts_with("requests/s of B is worse by"))
@@ -105,9 +105,9 @@ mod tests {
         );
         assert_eq!(judged(None, 0.2), LimitVerdict::Kept);
         assert!(matches!(judged(Some(Metric::MEAN), 0.1), LimitVerdict::Open(words) if words.contains("unknown")));
-        let better = compared(&[90.0, 91.0, 89.0], &[100.0, 101.0, 99.0]);
+        let better = compare_two_targets(&[90.0, 91.0, 89.0], &[100.0, 101.0, 99.0]);
         assert_eq!(RegressionLimit { metric: None, share: 0.0 }.judge(&better), LimitVerdict::Kept);
-        let single = compared(&[100.0], &[10.0]);
+        let single = compare_two_targets(&[100.0], &[10.0]);
         assert!(matches!(RegressionLimit { metric: None, share: 0.0 }.judge(&single), LimitVerdict::Open(_)));
     }
 
@@ -121,20 +121,20 @@ mod tests {
             };
             words.split_once(" %: ").unwrap().1.to_owned()
         };
-        let mut some = runs(&[100.0, 101.0, 99.0], &[100.0, 101.0, 99.0]);
+        let mut some = runs_of_two_targets(&[100.0, 101.0, 99.0], &[100.0, 101.0, 99.0]);
         for run in &mut some {
             run.figures.extend([("p50".parse().unwrap(), 100.0), ("p99".parse().unwrap(), 200.0)]);
         }
-        let with_percentiles = Comparison::new(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
+        let with_percentiles = Comparison::new(&contests_of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
         let too_few = "in some run the share above it is fewer than 20 values, or it was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         some[0].origin.tool = "wrk2";
-        let of_two_kinds = Comparison::new(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
+        let of_two_kinds = Comparison::new(&contests_of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert!(
             why(&of_two_kinds, "p50").starts_with("latencies count from when requests were due in runs with a rate")
         );
-        let without = compared(&[100.0, 101.0], &[100.0, 101.0]);
+        let without = compare_two_targets(&[100.0, 101.0], &[100.0, 101.0]);
         assert_eq!(why(&without, "p42"), "the files have no percentiles");
     }
 }

@@ -23,10 +23,10 @@ pub fn is_compared(metric: Metric) -> bool {
 
 /// The value of a metric in a run. `None` if it is unknown, has too few values above it, or too many due requests have
 /// no response.
-pub fn value(metric: Metric, run: &SavedRun) -> Option<f64> {
+pub fn metric_value(metric: Metric, run: &SavedRun) -> Option<f64> {
     let is_sure = match metric {
         Metric::Latency(view, Statistic::Percentile(percent)) => {
-            let beyond = values(run, view).map(|values| values as f64 * (100.0 - percent.value()) / 100.0);
+            let beyond = latency_count(run, view).map(|values| values as f64 * (100.0 - percent.value()) / 100.0);
             // The status class of a request without a response is unknown.
             beyond.is_some_and(|beyond| beyond >= BEYOND_MIN)
                 && !(view == LatencyView::Shown && has_no_bound(run, percent))
@@ -44,7 +44,7 @@ fn has_no_bound(run: &SavedRun, percent: Percent) -> bool {
 }
 
 /// Number of latencies behind the percentiles of a run.
-fn values(run: &SavedRun, view: LatencyView) -> Option<u64> {
+fn latency_count(run: &SavedRun, view: LatencyView) -> Option<u64> {
     let Some(document) = run.document.as_deref() else { return run.value(Metric::Requests).map(|count| count as u64) };
     if let LatencyView::Class(class) = view {
         return Some(document.of_class(class).ok()??.count());

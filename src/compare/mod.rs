@@ -93,26 +93,31 @@ pub struct PrintedComparison {
 }
 
 /// The answer of the experiment in a folder, in a few lines.
-pub fn answer(path: &Path) -> PrintedComparison {
-    let lines = input::side(path, &mut Vec::new()).and_then(|side| answer::lines(&side.runs));
+pub fn answer_experiment(path: &Path) -> PrintedComparison {
+    let lines = input::read_side(path, &mut Vec::new()).and_then(|side| answer::answer_lines(&side.runs));
     let (lines, said) = lines.map_or_else(|why| (Vec::new(), vec![why]), |lines| (lines, Vec::new()));
     PrintedComparison { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
 }
 
 /// Compares every level of the experiment in a folder with its baseline.
-pub fn folder(path: &Path) -> PrintedComparison {
-    run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: ComparisonForm::Text })
+pub fn compare_folder(path: &Path) -> PrintedComparison {
+    compare_files(&Compare {
+        inputs: vec![path.to_path_buf()],
+        force: false,
+        limits: Vec::new(),
+        form: ComparisonForm::Text,
+    })
 }
 
 /// Reads files and compares their runs.
-pub fn run(compare: &Compare) -> PrintedComparison {
+pub fn compare_files(compare: &Compare) -> PrintedComparison {
     let mut said = Vec::new();
-    match compared(compare, &mut said) {
+    match compare_sides(compare, &mut said) {
         Ok(comparisons) => {
-            let exit = judge(&comparisons, &compare.limits, &mut said);
+            let exit = judge_limits(&comparisons, &compare.limits, &mut said);
             let text = match compare.form {
-                ComparisonForm::Text => words::text(&comparisons),
-                ComparisonForm::Json => json::json(&comparisons, &said),
+                ComparisonForm::Text => words::format_comparisons(&comparisons),
+                ComparisonForm::Json => json::comparisons_to_json(&comparisons, &said),
             };
             PrintedComparison { text, said, exit }
         }
@@ -123,32 +128,32 @@ pub fn run(compare: &Compare) -> PrintedComparison {
     }
 }
 
-fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
+fn compare_sides(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
     let mut sides: Vec<ComparedSide> = Vec::new();
     for typed in &compare.inputs {
-        sides.push(input::side(typed, said)?);
+        sides.push(input::read_side(typed, said)?);
     }
     let contests = match &sides[..] {
-        [only] => contest::of_experiment(&only.runs)?,
+        [only] => contest::contests_of_experiment(&only.runs)?,
         [a, b, ..] => {
-            if let Some(why) = input::in_common(a, b) {
+            if let Some(why) = input::common_run_refusal(a, b) {
                 return Err(why);
             }
-            let (contests, alone) = contest::of_sides(a, b);
+            let (contests, alone) = contest::contests_between_sides(a, b);
             said.extend(alone);
             contests
         }
-        [] => return Err(input::example(Path::new("."))),
+        [] => return Err(input::input_example(Path::new("."))),
     };
     if contests.is_empty() {
         return Err("there are no two levels to compare; give two files, or the folder of an experiment".to_owned());
     }
     let asked: Vec<Metric> = compare.limits.iter().filter_map(|limit| limit.metric).collect();
-    of_contests(&contests, compare.force, &asked, said)
+    compare_contests(&contests, compare.force, &asked, said)
 }
 
 /// Makes the comparisons of these contests. Appends lines about them to `said`.
-fn of_contests(
+fn compare_contests(
     contests: &[Contest<'_>],
     force: bool,
     asked: &[Metric],
@@ -158,19 +163,20 @@ fn of_contests(
     // An impossible comparison does not count in the correction for several.
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     for contest in contests {
-        if let Some(why) = differences::refusal(contest).filter(|_| !force) {
+        if let Some(why) = differences::plan_difference_refusal(contest).filter(|_| !force) {
             return Err(why);
         }
         let names = format!("{} and {}", contest.names[0], contest.names[1]);
-        let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
+        let names =
+            if contest.at.is_empty() { names } else { format!("{names} at {}", contest::format_levels(&contest.at)) };
         match Comparison::new(contest, together, asked) {
             Some(comparison) => comparisons.push(comparison),
             None => {
-                let failures = comparison::failures(contest).join(", ");
+                let failures = comparison::failed_run_lines(contest).join(", ");
                 said.push(format!("{names} have no complete runs to compare: {failures}"));
             }
         }
-        let elsewhere = differences::elsewhere(contest).filter(|words| !said.contains(words));
+        let elsewhere = differences::differences_outside_plans(contest).filter(|words| !said.contains(words));
         said.extend(elsewhere);
     }
     if comparisons.is_empty() {
@@ -181,7 +187,7 @@ fn of_contests(
         said.push(APART.to_owned());
     }
     for comparison in &comparisons {
-        let of = of_one(comparison);
+        let of = comparison_prefix(comparison);
         let failures = comparison.failures.iter().map(|words| format!("{of}left out: {words}"));
         said.extend(failures.chain(comparison.notes.iter().map(|words| format!("{of}{words}"))));
     }
@@ -189,27 +195,27 @@ fn of_contests(
 }
 
 /// The start of a line that names one of several comparisons.
-fn of_one(comparison: &Comparison) -> String {
+fn comparison_prefix(comparison: &Comparison) -> String {
     match (comparison.together, &comparison.at[..]) {
         (1, _) => String::new(),
         (_, []) => format!("{}: ", comparison.names[1]),
-        (_, at) => format!("{} at {}: ", comparison.names[1], contest::shown(at)),
+        (_, at) => format!("{} at {}: ", comparison.names[1], contest::format_levels(at)),
     }
 }
 
 /// Judges comparisons by limits; returns the exit code. An undecided limit does not count as kept.
-fn judge(comparisons: &[Comparison], limits: &[RegressionLimit], said: &mut Vec<String>) -> u8 {
+fn judge_limits(comparisons: &[Comparison], limits: &[RegressionLimit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {
         for limit in limits {
             match limit.judge(comparison) {
                 LimitVerdict::Worse(words) => {
                     exit = EXIT_WORSE;
-                    said.push(of_one(comparison) + &words);
+                    said.push(comparison_prefix(comparison) + &words);
                 }
                 LimitVerdict::Open(words) => {
                     exit = if exit == EXIT_WORSE { exit } else { EXIT_UNKNOWN };
-                    said.push(of_one(comparison) + &words);
+                    said.push(comparison_prefix(comparison) + &words);
                 }
                 LimitVerdict::Kept => {}
             }

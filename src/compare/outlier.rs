@@ -13,12 +13,12 @@ const NEAR: f64 = 0.01;
 const FIGURES_MIN: usize = 5;
 
 /// The indices of outliers among figures in logarithms.
-pub fn outliers(figures: &[f64]) -> Vec<usize> {
-    let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_far(figures[*index], figures);
+pub fn outlier_indices(figures: &[f64]) -> Vec<usize> {
+    let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_outlier(figures[*index], figures);
     (0..figures.len()).filter(is_far).collect()
 }
 
-fn is_far(figure: f64, figures: &[f64]) -> bool {
+fn is_outlier(figure: f64, figures: &[f64]) -> bool {
     let middle = median(figures);
     let distances: Vec<f64> = figures.iter().map(|other| (other - middle).abs()).collect();
     let scaled = SCALE * median(&distances);
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn distant_figures_are_outliers() {
-        assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 3.0]), [4]);
-        assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 1.2]), [0; 0]);
-        assert_eq!(outliers(&[1.0, 1.1, 0.9, 3.0]), [0; 0], "too few");
-        assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.0, 3.0]), [0; 0], "there is no measure of the distance");
+        assert_eq!(outlier_indices(&[1.0, 1.1, 0.9, 1.05, 3.0]), [4]);
+        assert_eq!(outlier_indices(&[1.0, 1.1, 0.9, 1.05, 1.2]), [0; 0]);
+        assert_eq!(outlier_indices(&[1.0, 1.1, 0.9, 3.0]), [0; 0], "too few");
+        assert_eq!(outlier_indices(&[1.0, 1.0, 1.0, 1.0, 3.0]), [0; 0], "there is no measure of the distance");
     }
 }

@@ -7,7 +7,7 @@ const FIGURES_MAX: usize = 50;
 
 /// The exact p of the signed-rank test of differences (Wilcoxon), times the number of comparisons. `None` with too few
 /// differences for significance.
-pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
+pub fn signed_rank_p(differences: &[f64], comparisons: usize) -> Option<f64> {
     let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let count = differences.len();
     let comparisons = comparisons as f64;
@@ -32,7 +32,7 @@ pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
 
 /// The exact p of the test of two groups (Mann and Whitney), times the number of comparisons. `None` with too few
 /// figures for significance.
-pub fn of_groups(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
+pub fn rank_sum_p(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     let comparisons = comparisons as f64;
     // The number of ways to deal out the figures.
     let all: f64 = (1..=a.len()).map(|drawn| (b.len() + drawn) as f64 / drawn as f64).product();
@@ -74,29 +74,29 @@ mod tests {
     #[test]
     fn signed_ranks_are_counted_exactly() {
         // All six on one side: one of 64 ways, and its mirror image.
-        assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(2.0 / 64.0));
-        assert_eq!(signed(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], 1), Some(2.0 / 64.0));
+        assert_eq!(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(2.0 / 64.0));
+        assert_eq!(signed_rank_p(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], 1), Some(2.0 / 64.0));
         // The smallest on the other side: the sums 0 and 1.
-        assert_eq!(signed(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(4.0 / 64.0));
+        assert_eq!(signed_rank_p(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(4.0 / 64.0));
         // Two figures share a rank.
-        assert_eq!(signed(&[-1.0, 1.0, 3.0, 4.0, 5.0, 6.0], 1), Some(6.0 / 64.0));
-        assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0], 1), None, "it cannot be below 0.05");
-        assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2), None, "nor here, corrected");
-        assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 3), Some(6.0 / 128.0));
+        assert_eq!(signed_rank_p(&[-1.0, 1.0, 3.0, 4.0, 5.0, 6.0], 1), Some(6.0 / 64.0));
+        assert_eq!(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0], 1), None, "it cannot be below 0.05");
+        assert_eq!(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2), None, "nor here, corrected");
+        assert_eq!(signed_rank_p(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 3), Some(6.0 / 128.0));
     }
 
     #[test]
     fn rank_test_needs_large_enough_groups() {
-        assert_eq!(of_groups(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], 1), None);
-        let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 1).unwrap();
+        assert_eq!(rank_sum_p(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], 1), None);
+        let p = rank_sum_p(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 2.0 / 70.0).abs() < 1e-12, "{p}");
-        assert_eq!(of_groups(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 2), None);
+        assert_eq!(rank_sum_p(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 2), None);
         // Of 70 ways, four have a rank sum of at most 12, and four of at least 24.
-        let p = of_groups(&[5.0, 6.0, 8.0, 9.0], &[1.0, 2.0, 3.0, 7.0], 1).unwrap();
+        let p = rank_sum_p(&[5.0, 6.0, 8.0, 9.0], &[1.0, 2.0, 3.0, 7.0], 1).unwrap();
         assert!((p - 8.0 / 70.0).abs() < 1e-12, "{p}");
         // Two figures share a rank. Equally far from the middle are 1 + 2 + 3 + 4.5, with either of the two, and the
         // mirror image.
-        let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[4.0, 6.0, 7.0, 8.0], 1).unwrap();
+        let p = rank_sum_p(&[1.0, 2.0, 3.0, 4.0], &[4.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 4.0 / 70.0).abs() < 1e-12, "{p}");
     }
 }

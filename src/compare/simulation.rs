@@ -6,7 +6,7 @@
 use onrush_plan::Random;
 
 use super::comparison::Comparison;
-use super::contest::{Contest, of_experiment};
+use super::contest::{Contest, contests_of_experiment};
 use super::fixtures;
 use crate::saved::SavedRun;
 
@@ -34,7 +34,7 @@ const RUN: f64 = 0.03;
 const ROUND: f64 = 0.05;
 
 /// The mean of the deviations of the seconds of a run.
-fn seconds(random: &mut Random) -> f64 {
+fn draw_mean_deviation(random: &mut Random) -> f64 {
     let mut deviation = random.normal();
     let mut sum = 0.0;
     for _ in 0..SECONDS {
@@ -52,13 +52,13 @@ fn seconds_variance() -> f64 {
 }
 
 /// The rates of this many runs of A and of B. B's rate is A's times `ratio`.
-fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
+fn draw_rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];
     for _ in 0..rounds {
         let round = round * random.normal();
         for (side, base) in sides.iter_mut().zip([10_000.0, 10_000.0 * ratio]) {
-            let run = effect * random.normal() + seconds(random);
+            let run = effect * random.normal() + draw_mean_deviation(random);
             side.push(base * (round + run).exp());
         }
     }
@@ -71,13 +71,18 @@ struct SimulatedAccuracy {
     covered: f64,
 }
 
-fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Comparison, round: f64) -> SimulatedAccuracy {
+fn simulate_accuracy(
+    rounds: usize,
+    ratio: f64,
+    compare: fn(&[Vec<f64>; 2]) -> Comparison,
+    round: f64,
+) -> SimulatedAccuracy {
     let mut random = Random::new(SEED);
     let (mut different, mut covered) = (0, 0);
     for _ in 0..TRIALS {
-        let comparison = compare(&rates(&mut random, rounds, ratio, round));
+        let comparison = compare(&draw_rates(&mut random, rounds, ratio, round));
         let estimate = comparison.estimates[0];
-        let (low, high) = estimate.range().expect("there is more than one round");
+        let (low, high) = estimate.ratio_range().expect("there is more than one round");
         different += usize::from(estimate.interval.is_some_and(|interval| interval.is_significant()));
         covered += usize::from((low..=high).contains(&ratio));
     }
@@ -85,12 +90,12 @@ fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Compariso
     SimulatedAccuracy { different: share(different), covered: share(covered) }
 }
 
-fn in_rounds([a, b]: &[Vec<f64>; 2]) -> Comparison {
-    fixtures::compared(a, b)
+fn compare_in_rounds([a, b]: &[Vec<f64>; 2]) -> Comparison {
+    fixtures::compare_two_targets(a, b)
 }
 
-fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
-    let of = |rates: &[f64]| rates.iter().map(|rate| fixtures::run(*rate)).collect::<Vec<SavedRun>>();
+fn compare_as_groups([a, b]: &[Vec<f64>; 2]) -> Comparison {
+    let of = |rates: &[f64]| rates.iter().map(|rate| fixtures::run_at_rate(*rate)).collect::<Vec<SavedRun>>();
     let (a, b) = (of(a), of(b));
     let sides = [a.iter().collect(), b.iter().collect()];
     let contest = Contest { names: ["A", "B"].map(str::to_owned), at: Vec::new(), sides };
@@ -100,9 +105,9 @@ fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
 #[test]
 fn identical_targets_are_seldom_called_different() {
     for rounds in [3, 5, 10] {
-        let paired = simulated(rounds, 1.0, in_rounds, ROUND);
+        let paired = simulate_accuracy(rounds, 1.0, compare_in_rounds, ROUND);
         // Groups are valid only without drift.
-        let groups = simulated(rounds, 1.0, apart, 0.0);
+        let groups = simulate_accuracy(rounds, 1.0, compare_as_groups, 0.0);
         println!("{rounds} rounds: different {:.4} {:.4}", paired.different, groups.different);
         println!("{rounds} rounds: covered {:.4} {:.4}", paired.covered, groups.covered);
         for found in [paired, groups] {
@@ -115,7 +120,7 @@ fn identical_targets_are_seldom_called_different() {
 
 #[test]
 fn ten_rounds_find_five_percent() {
-    let found = simulated(10, 0.95, in_rounds, ROUND);
+    let found = simulate_accuracy(10, 0.95, compare_in_rounds, ROUND);
     println!("power {:.4} covered {:.4}", found.different, found.covered);
     // In 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
     assert!(found.different >= 0.9 && found.covered >= COVERED_MIN, "{} {}", found.different, found.covered);
@@ -131,11 +136,11 @@ fn multiple_levels_keep_the_error_rate() {
         let mut runs = Vec::new();
         for round in 1..=5 {
             for level in 1..=7 {
-                let rate = 10_000.0 * (effect * random.normal() + seconds(&mut random)).exp();
-                runs.push(fixtures::placed(rate, round, vec![fixtures::level(&level.to_string(), level)]));
+                let rate = 10_000.0 * (effect * random.normal() + draw_mean_deviation(&mut random)).exp();
+                runs.push(fixtures::run_in_round(rate, round, vec![fixtures::target_level(&level.to_string(), level)]));
             }
         }
-        let contests = of_experiment(&runs).expect("it is one experiment");
+        let contests = contests_of_experiment(&runs).expect("it is one experiment");
         let comparisons = contests.iter().filter_map(|contest| Comparison::new(contest, contests.len(), &[]));
         let significant = |it: &Comparison| it.estimates[0].interval.is_some_and(|it| it.is_significant());
         different += usize::from(comparisons.filter(significant).count() > 0);

@@ -23,7 +23,7 @@ pub struct ConfidenceInterval {
 
 impl ConfidenceInterval {
     /// The interval of a mean with this standard error.
-    fn around(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
+    fn around_mean(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
         let beyond = (mean.abs() - resolution).max(0.0);
         if error == 0.0 {
             let p = if beyond == 0.0 { 1.0 } else { 0.0 };
@@ -43,21 +43,21 @@ impl ConfidenceInterval {
 }
 
 /// The interval of the mean of these differences; `None` for fewer than two.
-pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
+pub fn paired_interval(differences: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
-    ConfidenceInterval::around(mean(differences), error, count - 1.0, comparisons, resolution)
+    ConfidenceInterval::around_mean(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
 /// The interval of the difference between the means of two groups, `b` − `a`, with possibly different variances; `None`
 /// if a group has fewer than two figures.
-pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
+pub fn welch_interval(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
     let square = part_a + part_b;
     // Welch and Satterthwaite.
     let freedom = square.powi(2) / (part_a.powi(2) / freedom_a + part_b.powi(2) / freedom_b);
-    ConfidenceInterval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
+    ConfidenceInterval::around_mean(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
 /// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others and at least one per
@@ -97,24 +97,24 @@ mod tests {
     #[test]
     fn pairs_have_students_interval() {
         // R: t.test(c(0.1, 0.3, 0.2, 0.4, 0.25)): 95 % 0.1111777 … 0.3888223, p = 0.007490.
-        let interval = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 1, 0.0).unwrap();
+        let interval = paired_interval(&[0.1, 0.3, 0.2, 0.4, 0.25], 1, 0.0).unwrap();
         assert!(close(interval.low, 0.111_177_7) && close(interval.high, 0.388_822_3), "{interval:?}");
         assert!((interval.p - 0.007_490).abs() < 1e-5 && interval.is_significant(), "{interval:?}");
-        let corrected = paired(&[0.1, 0.3, 0.2, 0.4, 0.25], 10, 0.0).unwrap();
+        let corrected = paired_interval(&[0.1, 0.3, 0.2, 0.4, 0.25], 10, 0.0).unwrap();
         assert!(close(corrected.p, 10.0 * interval.p) && corrected.low < 0.0 && !corrected.is_significant());
-        assert_eq!(paired(&[0.1], 1, 0.0), None);
-        assert_eq!(paired(&[0.1; 7], 1, 0.0).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
-        assert_eq!(paired(&[0.0; 3], 1, 0.0).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
+        assert_eq!(paired_interval(&[0.1], 1, 0.0), None);
+        assert_eq!(paired_interval(&[0.1; 7], 1, 0.0).map(|it| (it.low == it.high, it.p)), Some((true, 0.0)));
+        assert_eq!(paired_interval(&[0.0; 3], 1, 0.0).map(|it| (it.low, it.p)), Some((0.0, 1.0)));
     }
 
     #[test]
     fn intervals_include_the_resolution() {
         let figures = [0.1, 0.3, 0.2, 0.4, 0.25];
-        let (sharp, blunt) = (paired(&figures, 1, 0.0).unwrap(), paired(&figures, 1, 0.2).unwrap());
+        let (sharp, blunt) = (paired_interval(&figures, 1, 0.0).unwrap(), paired_interval(&figures, 1, 0.2).unwrap());
         assert!(close(blunt.low, sharp.low - 0.2) && close(blunt.high, sharp.high + 0.2) && blunt.p > 0.2, "{blunt:?}");
-        let equal = paired(&[0.02; 7], 1, 0.05).unwrap();
+        let equal = paired_interval(&[0.02; 7], 1, 0.05).unwrap();
         assert!(close(equal.low, -0.03) && close(equal.high, 0.07) && equal.p == 1.0, "{equal:?}");
-        assert_eq!(paired(&[0.06; 7], 1, 0.05).unwrap().p, 0.0);
+        assert_eq!(paired_interval(&[0.06; 7], 1, 0.05).unwrap().p, 0.0);
     }
 
     #[test]
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn groups_have_welchs_interval() {
         let (a, b) = ([27.5, 21.0, 19.0, 23.6, 17.0, 17.9], [27.1, 22.0, 20.8, 23.4, 23.4, 23.5]);
-        let interval = welch(&a, &b, 1, 0.0).unwrap();
+        let interval = welch_interval(&a, &b, 1, 0.0).unwrap();
         // By hand: means 21.0 and 23.3667, variances 15.724 and 4.48267, 7.6366 degrees of freedom.
         assert!((interval.high + interval.low - 2.0 * 2.366_667).abs() < 1e-5, "{interval:?}");
         assert!((interval.high - interval.low - 2.0 * 4.267).abs() < 0.02, "{interval:?}");
         assert!((0.2..0.25).contains(&interval.p), "{interval:?}");
-        assert_eq!((welch(&a, &b[..1], 1, 0.0), welch(&[], &b, 1, 0.0)), (None, None));
+        assert_eq!((welch_interval(&a, &b[..1], 1, 0.0), welch_interval(&[], &b, 1, 0.0)), (None, None));
     }
 }

@@ -7,7 +7,7 @@ use onrush_plan::{Dialect, Metric, Order, Plan, Position};
 use onrush_stats::{Distribution, Statuses};
 use tempfile::TempDir;
 
-use super::fixtures::runs;
+use super::fixtures::runs_of_two_targets;
 use super::*;
 use crate::fixtures as reported;
 use crate::record::{Document, LedgerRow, Named};
@@ -18,8 +18,8 @@ fn compare(inputs: &[PathBuf]) -> Compare {
     Compare { inputs: inputs.to_vec(), force: false, limits: Vec::new(), form: ComparisonForm::Text }
 }
 
-fn compared(inputs: &[PathBuf]) -> PrintedComparison {
-    run(&compare(inputs))
+fn run_comparison(inputs: &[PathBuf]) -> PrintedComparison {
+    compare_files(&compare(inputs))
 }
 
 fn plan(url: &str, connections: u32) -> Plan {
@@ -34,7 +34,7 @@ fn result(plan: &Plan, completed: u64) -> Document {
 }
 
 /// Writes results into a new folder.
-fn written(documents: &[(&str, Document)]) -> TempDir {
+fn write_documents(documents: &[(&str, Document)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for (name, document) in documents {
         fs::write(folder.path().join(name), document.to_json()).unwrap();
@@ -44,7 +44,7 @@ fn written(documents: &[(&str, Document)]) -> TempDir {
 
 /// The named documents of an experiment with these rates, after an optional change.
 fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Position)) -> Vec<(String, Document)> {
-    let documents = runs(a, b).into_iter().enumerate().map(|(index, run)| {
+    let documents = runs_of_two_targets(a, b).into_iter().enumerate().map(|(index, run)| {
         let mut position = run.position.clone().unwrap();
         let url = format!("http://{}/", position.levels[0].level);
         let mut document = result(&plan(&url, 10), run.value(Metric::Rate).unwrap() as u64);
@@ -57,7 +57,7 @@ fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Position)) -> Vec<(Stri
 
 fn folder_of(documents: &[(String, Document)]) -> TempDir {
     let documents: Vec<_> = documents.iter().map(|(name, document)| (name.as_str(), document.clone())).collect();
-    written(&documents)
+    write_documents(&documents)
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn runs_are_named_by_their_files() {
         ("old-1.json", run(1_000)),
         ("old-2.json", run(1_050)),
     ];
-    let folder = written(&files);
+    let folder = write_documents(&files);
     let of = |labels: [&str; 2]| {
-        compared(&labels.map(|label| PathBuf::from(format!("{}:{label}", folder.path().display())))).text
+        run_comparison(&labels.map(|label| PathBuf::from(format!("{}:{label}", folder.path().display())))).text
     };
     assert!(of(["old", "new"]).starts_with("A = old (2 runs), B = new (2 runs), not in rounds\n"));
     assert!(of(["old-2", "new-1"]).starts_with("A = old-2 (1 run), B = new-1 (1 run), not in rounds\n"));
@@ -83,12 +83,12 @@ const B: [f64; 6] = [1_110.0, 1_200.0, 1_170.0, 1_120.0, 1_190.0, 1_120.0];
 #[test]
 fn experiment_rounds_are_pairs() {
     let results = folder_of(&experiment(&A, &B, |_| ()));
-    let PrintedComparison { text, said, exit } = folder(results.path());
+    let PrintedComparison { text, said, exit } = compare_folder(results.path());
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
     assert!(text.contains("\nB is 10 % faster (95 %: 8.4 … 12 %)\n"), "{text}");
     let labelled = ["A", "target=B"].map(|label| PathBuf::from(format!("{}:{label}", results.path().display())));
-    assert_eq!(compared(&labelled).text.replace("target=B", "B"), text);
+    assert_eq!(run_comparison(&labelled).text.replace("target=B", "B"), text);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn failed_rounds_are_left_out_and_counted() {
     documents[2].1.interrupted = true;
     let position = documents[9].1.experiment.take();
     documents[9].1 = Document { experiment: position, ..result(&plan("http://B/", 10), 0) };
-    let PrintedComparison { text, said, exit } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, exit } = compare_folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
     for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
         assert!(said.iter().any(|line| line.contains("left out") && line.contains(words)), "{said:?}");
@@ -117,14 +117,14 @@ fn repeated_runs_count_once() {
     failed.experiment.as_mut().unwrap().failed = Some("no".to_owned());
     failed.bytes_received += 1;
     documents.push(("99.json".to_owned(), failed));
-    let PrintedComparison { text, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, .. } = compare_folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
 }
 
 #[test]
 fn unpaired_runs_are_groups_with_drift_named() {
     let results = folder_of(&experiment(&A, &B, |position| position.order = Order::Sequential));
-    let PrintedComparison { text, said, .. } = folder(results.path());
+    let PrintedComparison { text, said, .. } = compare_folder(results.path());
     assert!(text.starts_with("A = A (6 runs), B = B (6 runs), not in rounds\n"), "{text}");
     assert!(said.iter().any(|line| line.contains("is not cancelled")), "{said:?}");
     assert!(text.contains("\nB is 10 % faster (95 %: 4.3 … 17 %)\n"), "{text}");
@@ -134,13 +134,13 @@ fn unpaired_runs_are_groups_with_drift_named() {
 fn single_runs_have_no_verdict() {
     let results =
         [("a.json", result(&plan("http://a/", 10), 1_000)), ("b.json", result(&plan("http://b/", 10), 1_200))];
-    let folder = written(&results);
+    let folder = write_documents(&results);
     let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
-    let PrintedComparison { text, said, exit } = compared(&inputs);
+    let PrintedComparison { text, said, exit } = run_comparison(&inputs);
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
     assert!(text.contains("no verdict: B is 20 % faster, but one run per side gives no measure of noise"), "{text}");
     let limits = vec![RegressionLimit { metric: None, share: 0.0 }];
-    let PrintedComparison { said, exit, .. } = run(&Compare { limits, ..compare(&inputs) });
+    let PrintedComparison { said, exit, .. } = compare_files(&Compare { limits, ..compare(&inputs) });
     assert!(exit == 6 && said[0].starts_with("cannot tell whether "), "{said:?}");
 }
 
@@ -149,7 +149,7 @@ fn regressions_exit_with_3() {
     let folder = folder_of(&experiment(&B, &A, |_| ()));
     let with = |share| {
         let limits = vec![RegressionLimit { metric: None, share }];
-        run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
+        compare_files(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
     };
     let PrintedComparison { said, exit, .. } = with(0.05);
     assert!(exit == 3 && said[0].contains("requests/s of B is worse by more than 5.0 %"), "{said:?}");
@@ -161,21 +161,22 @@ fn plans_may_differ_in_one_thing() {
     let mut more = plan("http://b/", 10);
     more.load.threads = 2;
     let one = result(&plan("http://a/", 10), 1_000);
-    let folder = written(&[("a.json", one), ("b.json", result(&more, 1_200))]);
+    let folder = write_documents(&[("a.json", one), ("b.json", result(&more, 1_200))]);
     let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
-    let PrintedComparison { text, said, exit } = compared(&inputs);
+    let PrintedComparison { text, said, exit } = run_comparison(&inputs);
     assert_eq!((text.as_str(), exit), ("", 1));
     assert!(said[0].contains("threads is 2 instead of 1") && said[0].contains("url is"), "{said:?}");
-    let PrintedComparison { text, exit, .. } = run(&Compare { force: true, ..compare(&inputs) });
+    let PrintedComparison { text, exit, .. } = compare_files(&Compare { force: true, ..compare(&inputs) });
     assert!(exit == 0 && text.contains("B is 20 % faster"), "{text}");
 }
 
 #[test]
 fn sides_with_several_plans_are_refused() {
     let of_plan = |connections| result(&plan("http://a/", connections), 1_000 + u64::from(connections));
-    let folder = written(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
-    let other = written(&[("b.json", result(&plan("http://a/", 10), 900))]);
-    let PrintedComparison { said, exit, .. } = compared(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
+    let folder = write_documents(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
+    let other = write_documents(&[("b.json", result(&plan("http://a/", 10), 900))]);
+    let PrintedComparison { said, exit, .. } =
+        run_comparison(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
     assert!(exit == 1 && said[0].contains("a2.json\" has a different plan from the rest"), "{said:?}");
 }
 
@@ -191,7 +192,7 @@ fn differing_failure_shares_leave_no_verdict() {
         let (phase, cause) = ("status".to_owned(), "500".to_owned());
         document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, ..LedgerRow::default() }];
     }
-    let PrintedComparison { text, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, .. } = compare_folder(folder_of(&documents).path());
     assert!(
         text.contains("\nno verdict: the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)\n"),
         "{text}"
@@ -216,7 +217,7 @@ fn under_a_rate_the_99th_percentile_decides() {
         let of_rate = reported::received(Document::judged(&plan, &reported::whole(outcome)), index as u64);
         *document = Document { experiment: document.experiment.take(), ..of_rate };
     }
-    let PrintedComparison { text, said, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
     assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
     assert!(text.contains("\nexploratory (not part of the verdict):\nrequests/s "), "{text}");
     assert!(!text.contains("p99.9 "), "two of ten thousand are beyond\n{text}");
@@ -233,7 +234,7 @@ fn under_a_rate_the_99th_percentile_decides() {
         let slow = reported::received(Document::judged(&plan, &reported::whole(outcome)), 10 + index as u64);
         *document = Document { experiment: document.experiment.take(), ..slow };
     }
-    let PrintedComparison { text, said, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
     let words = "no verdict: B had 10,000 responses/s where 100,000 requests/s were due: latencies that grow with ";
     assert!(text.contains(words), "{text}{said:?}");
 }
@@ -264,7 +265,7 @@ fn several_status_classes_are_compared_separately() {
     let folder = folder_of(&documents);
     let judged = |metric: &str| {
         let limits = vec![RegressionLimit { metric: metric.parse().ok(), share: 0.1 }];
-        run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
+        compare_files(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
     };
     let ratios = |text: &str| -> Vec<(String, String)> {
         let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -291,7 +292,7 @@ fn several_status_classes_are_compared_separately() {
 #[test]
 fn texts_are_compared_as_groups() {
     let label = |label: &str| PathBuf::from(format!("{SERVER}:{label}"));
-    let PrintedComparison { text, said, exit } = compared(&[
+    let PrintedComparison { text, said, exit } = run_comparison(&[
         label("After switching HTTP responses to binary strings"),
         label("after patching a bug where the length of C strings had to be calculated before being returned"),
     ]);
@@ -302,8 +303,11 @@ fn texts_are_compared_as_groups() {
 #[test]
 fn incomparable_runs_are_named() {
     let document = || result(&plan("http://a/", 10), 1_000);
-    let folder =
-        written(&[("a.json", document()), ("copy.json", document()), ("b.json", result(&plan("http://b/", 10), 9))]);
+    let folder = write_documents(&[
+        ("a.json", document()),
+        ("copy.json", document()),
+        ("b.json", result(&plan("http://b/", 10), 9)),
+    ]);
     let path = |name: &str| folder.path().join(name);
     fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
     fs::write(path("old.json"), document().to_json().replacen("\"schema\": 3", "\"schema\": 0", 1)).unwrap();
@@ -323,13 +327,13 @@ fn incomparable_runs_are_named() {
         (path("copy.json"), "hold the same run"),
         (labelled, "is called \"nothing\"; did you mean \"a\"?"),
     ] {
-        let PrintedComparison { text, said, exit } = compared(&[path("a.json"), other.clone()]);
+        let PrintedComparison { text, said, exit } = run_comparison(&[path("a.json"), other.clone()]);
         assert_eq!((text.as_str(), exit), ("", 1), "{other:?}: {said:?}");
         assert!(said.iter().any(|line| line.contains(words)), "{other:?}: {said:?}");
         let is_sum = other.ends_with("sum.json");
         assert_eq!(said.iter().any(|line| line.contains("has no runs")), is_sum, "{other:?}: {said:?}");
     }
-    let PrintedComparison { said, exit, .. } = compared(&[path("b.json")]);
+    let PrintedComparison { said, exit, .. } = run_comparison(&[path("b.json")]);
     assert!(exit == 1 && said[0].contains("no run is part of an experiment"), "{said:?}");
 }
 
@@ -337,6 +341,6 @@ fn incomparable_runs_are_named() {
 fn runs_of_two_experiments_are_not_mixed() {
     let mut documents = experiment(&A, &B, |_| ());
     documents[3].1.experiment.as_mut().unwrap().id = "2".to_owned();
-    let PrintedComparison { said, exit, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { said, exit, .. } = compare_folder(folder_of(&documents).path());
     assert!(exit == 1 && said[0].contains("runs of two experiments"), "{said:?}");
 }

@@ -7,17 +7,17 @@ use onrush_text::units::{counted, per_second, percent_decimals, percentage, time
 
 use super::checks::{self, FairnessChecks};
 use super::comparison::{Comparison, Pairing, RatioEstimate};
-use super::contest::shown;
+use super::contest::format_levels;
 
 /// The reason why two single runs have no verdict.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
 
 /// One comparison with all its figures, or a summary of several.
-pub fn text(comparisons: &[Comparison]) -> String {
+pub fn format_comparisons(comparisons: &[Comparison]) -> String {
     match comparisons {
-        [only] => whole(only),
+        [only] => format_in_full(only),
         several => {
-            let blocks: Vec<String> = several.iter().map(brief).collect();
+            let blocks: Vec<String> = several.iter().map(format_briefly).collect();
             format!(
                 "{}\n{} with a baseline; ratios are B/A; intervals and p hold for all of them together (Bonferroni)\n",
                 blocks.join("\n"),
@@ -28,22 +28,22 @@ pub fn text(comparisons: &[Comparison]) -> String {
 }
 
 /// The figures of one comparison, with the verdict in the middle.
-fn whole(comparison: &Comparison) -> String {
-    let mut text = format!("{}\n\n", heading(comparison));
+fn format_in_full(comparison: &Comparison) -> String {
+    let mut text = format!("{}\n\n", sides_heading(comparison));
     let mut rows = vec![["", "A", "B", "B/A", "95 %", "p"].map(str::to_owned)];
     rows.extend(check_rows(&comparison.checks));
     let checks = rows.len();
     let headline = comparison.estimates.iter().find(|it| Some(it.metric) == comparison.headline);
-    rows.extend(headline.map(row));
+    rows.extend(headline.map(estimate_row));
     let decisive = rows.len();
     let others = comparison.estimates.iter().filter(|it| Some(it.metric) != comparison.headline);
-    rows.extend(others.map(row));
-    let lines = aligned(&rows);
+    rows.extend(others.map(estimate_row));
+    let lines = align_columns(&rows);
     text += &lines[..checks].concat();
-    text.extend(limited(&comparison.checks).map(|line| line + "\n"));
-    text += &format!("\n{}\n\n{}", verdict(comparison), lines[checks..decisive].concat());
+    text.extend(limit_counts(&comparison.checks).map(|line| line + "\n"));
+    text += &format!("\n{}\n\n{}", verdict_sentence(comparison), lines[checks..decisive].concat());
     if let Some(p) = comparison.rank_p {
-        text += &format!("rank test: p {}\n", probability(p));
+        text += &format!("rank test: p {}\n", format_p(p));
     }
     if decisive < lines.len() {
         text += &format!("exploratory (not part of the verdict):\n{}", lines[decisive..].concat());
@@ -51,35 +51,35 @@ fn whole(comparison: &Comparison) -> String {
     if !comparison.omitted.is_empty() {
         let omitted: Vec<String> = comparison.omitted.iter().map(Metric::to_string).collect();
         let omitted = omitted.join(", ");
-        text += &format!("not compared: {omitted} ({})\n", comparison.why_omitted());
+        text += &format!("not compared: {omitted} ({})\n", comparison.omission_reason());
     }
     text
 }
 
 /// The essentials of one comparison among several.
-fn brief(comparison: &Comparison) -> String {
-    let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
+fn format_briefly(comparison: &Comparison) -> String {
+    let mut text = format!("{}\n  {}\n", sides_heading(comparison), verdict_sentence(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
         if a != b || !a.starts_with("0 ") && !name.starts_with("bytes") {
             text += &format!("  {name}: A {a}, B {b}\n");
         }
     }
-    text.extend(limited(&comparison.checks).map(|line| format!("  {line}\n")));
+    text.extend(limit_counts(&comparison.checks).map(|line| format!("  {line}\n")));
     let ratios: Vec<String> = comparison
         .estimates
         .iter()
         .map(|it| {
-            let range = it.range().map_or(String::new(), |range| format!(" ({})", interval(range)));
-            format!("{} {}{range}", name(it.metric), times(it.ratio))
+            let range = it.ratio_range().map_or(String::new(), |range| format!(" ({})", format_interval(range)));
+            format!("{} {}{range}", metric_name(it.metric), format_ratio(it.ratio))
         })
         .collect();
     text + &format!("  {}\n", ratios.join(" · "))
 }
 
 /// The line with the names of A and B.
-pub fn heading(comparison: &Comparison) -> String {
+pub fn sides_heading(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
-    let at = at(&comparison.at);
+    let at = other_levels_suffix(&comparison.at);
     let dropped = |noun: &str| match comparison.dropped {
         0 => String::new(),
         count => format!(", {} left out", counted(count as u64, noun)),
@@ -99,41 +99,45 @@ pub fn heading(comparison: &Comparison) -> String {
 }
 
 /// The levels of the other factors, if any.
-pub fn at(levels: &[(String, String)]) -> String {
-    if levels.is_empty() { String::new() } else { format!(", at {}", shown(levels)) }
+pub fn other_levels_suffix(levels: &[(String, String)]) -> String {
+    if levels.is_empty() { String::new() } else { format!(", at {}", format_levels(levels)) }
 }
 
 /// An interval reaching further than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
 /// True if an interval of ratios is inconclusive: it includes equality, and reaches too far on either side.
-pub fn tells_nothing((low, high): (f64, f64)) -> bool {
+pub fn is_inconclusive((low, high): (f64, f64)) -> bool {
     low <= 1.0 && high >= 1.0 && (1.0 - low).max(high - 1.0) > WIDE
 }
 
 /// An interval of ratios as printed.
-fn interval((low, high): (f64, f64)) -> String {
-    if tells_nothing((low, high)) { "too wide".to_owned() } else { format!("{} … {}", times(low), times(high)) }
+fn format_interval((low, high): (f64, f64)) -> String {
+    if is_inconclusive((low, high)) {
+        "too wide".to_owned()
+    } else {
+        format!("{} … {}", format_ratio(low), format_ratio(high))
+    }
 }
 
 /// The verdict in one sentence.
-pub fn verdict(comparison: &Comparison) -> String {
+pub fn verdict_sentence(comparison: &Comparison) -> String {
     if let Some(doubt) = &comparison.doubt {
         return format!("no verdict: {doubt}");
     }
     let Some(estimate) = comparison.headline.and_then(|headline| comparison.estimate(headline)) else {
         return "no verdict".to_owned();
     };
-    let difference = difference(estimate);
-    let (Some(interval), Some((low, high))) = (estimate.interval, estimate.range()) else {
+    let difference = difference_clause(estimate);
+    let (Some(interval), Some((low, high))) = (estimate.interval, estimate.ratio_range()) else {
         return format!("no verdict: {difference}, but {SINGLE_RUNS}");
     };
     let (low, high) = (low - 1.0, high - 1.0);
-    if tells_nothing((low + 1.0, high + 1.0)) {
+    if is_inconclusive((low + 1.0, high + 1.0)) {
         return format!("too few or too noisy rounds to tell: {difference} as measured");
     }
     if !interval.is_significant() {
-        let bound = bound(low.abs().max(high.abs()));
+        let bound = format_bound(low.abs().max(high.abs()));
         // Half of the width is the resolution of the rate, which more rounds do not improve.
         let remedy = if 4.0 * interval.resolution > high - low { "longer runs (-d)" } else { "more rounds" };
         return format!(
@@ -145,7 +149,7 @@ pub fn verdict(comparison: &Comparison) -> String {
 }
 
 /// `B is 3.1 % faster`, `p99 of B is 12 % lower`.
-fn difference(estimate: &RatioEstimate) -> String {
+fn difference_clause(estimate: &RatioEstimate) -> String {
     let by = percentage((estimate.ratio - 1.0).abs());
     match (estimate.metric, estimate.ratio >= 1.0) {
         (Metric::Rate, true) => format!("B is {by} faster"),
@@ -156,12 +160,12 @@ fn difference(estimate: &RatioEstimate) -> String {
 }
 
 /// The loss in a metric at this ratio, as a share of the baseline; negative for a gain.
-pub fn loss(metric: Metric, ratio: f64) -> f64 {
+pub fn relative_loss(metric: Metric, ratio: f64) -> f64 {
     if metric.description().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
 }
 
 /// A bound in per cent, rounded up, with at least the digits of the interval in the table: `12.1 %`, `0.71 %`.
-fn bound(share: f64) -> String {
+fn format_bound(share: f64) -> String {
     let percent = share * 100.0;
     let scale = 10.0_f64.powi(percent_decimals(percent).max(1) as i32);
     // Rounding may put a figure just above a round one.
@@ -169,12 +173,12 @@ fn bound(share: f64) -> String {
 }
 
 /// The name of a metric in sentences.
-pub fn name(metric: Metric) -> String {
+pub fn metric_name(metric: Metric) -> String {
     if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
 }
 
 /// A ratio; if it needs more than three digits, only a bound.
-fn times(ratio: f64) -> String {
+fn format_ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.001 => "<0.001".to_owned(),
         ratio if ratio >= 1_000.0 => ">1000".to_owned(),
@@ -182,31 +186,32 @@ fn times(ratio: f64) -> String {
     }
 }
 
-fn row(estimate: &RatioEstimate) -> [String; 6] {
+fn estimate_row(estimate: &RatioEstimate) -> [String; 6] {
     let value = |value: f64| match estimate.metric {
         Metric::Rate => per_second(value),
         _ => time_us(value),
     };
     let [a, b] = estimate.means.map(value);
-    let range = estimate.range().map_or(String::new(), interval);
-    let p = estimate.interval.map_or(String::new(), |interval| probability(interval.p));
-    [name(estimate.metric), a, b, times(estimate.ratio), range, p]
+    let range = estimate.ratio_range().map_or(String::new(), format_interval);
+    let p = estimate.interval.map_or(String::new(), |interval| format_p(interval.p));
+    [metric_name(estimate.metric), a, b, format_ratio(estimate.ratio), range, p]
 }
 
-fn probability(p: f64) -> String {
+fn format_p(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// The rows of the known checks.
 fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
-    let share = |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::share);
-    let unavailable = |side: &FairnessChecks| side.unavailable.map_or(String::new(), checks::percent);
+    let share =
+        |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::format_share);
+    let unavailable = |side: &FairnessChecks| side.unavailable.map_or(String::new(), checks::format_percent);
     let bytes = |side: &FairnessChecks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
-        ("errors", share(a.errors()), share(b.errors())),
-        ("failed or timed out", share(a.failed()), share(b.failed())),
-        ("unsuccessful status", share(a.bad()), share(b.bad())),
-        ("failed check", share(a.unfit()), share(b.unfit())),
+        ("errors", share(a.counted_errors()), share(b.counted_errors())),
+        ("failed or timed out", share(a.failed_requests()), share(b.failed_requests())),
+        ("unsuccessful status", share(a.unsuccessful_responses()), share(b.unsuccessful_responses())),
+        ("failed check", share(a.responses_failing_checks()), share(b.responses_failing_checks())),
         ("target unavailable", unavailable(a), unavailable(b)),
         ("bytes per response", bytes(a), bytes(b)),
     ];
@@ -215,7 +220,7 @@ fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
 }
 
 /// The limits of the runs on each side, with their counts; `None` if unknown on both sides.
-fn limited([a, b]: &[FairnessChecks; 2]) -> Option<String> {
+fn limit_counts([a, b]: &[FairnessChecks; 2]) -> Option<String> {
     let of = |side: &FairnessChecks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
             [] => vec!["unknown".to_owned()],
@@ -229,7 +234,7 @@ fn limited([a, b]: &[FairnessChecks; 2]) -> Option<String> {
 }
 
 /// Rows in aligned columns: the first to the left, the others to the right.
-fn aligned(rows: &[[String; 6]]) -> Vec<String> {
+fn align_columns(rows: &[[String; 6]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(1_000);
     let widths: [usize; 6] = std::array::from_fn(width);
     let line = |row: &[String; 6]| {
@@ -244,11 +249,11 @@ fn aligned(rows: &[[String; 6]]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::compared;
+    use super::super::fixtures::compare_two_targets;
     use super::*;
 
     fn said(a: &[f64], b: &[f64]) -> String {
-        verdict(&compared(a, b))
+        verdict_sentence(&compare_two_targets(a, b))
     }
 
     #[test]
@@ -273,13 +278,13 @@ mod tests {
 
     #[test]
     fn bounds_are_rounded_up() {
-        assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(bound), ["4 %", "4.1 %", "0.71 %", "23.4 %", "0 %"]);
+        assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(format_bound), ["4 %", "4.1 %", "0.71 %", "23.4 %", "0 %"]);
     }
 
     #[test]
     fn deciding_lines_come_between_checks_and_others() {
         let a = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
-        let text = text(&[compared(&a, &a.map(|rate| rate * 1.1))]);
+        let text = format_comparisons(&[compare_two_targets(&a, &a.map(|rate| rate * 1.1))]);
         assert_eq!(
             text,
             "A = A, B = B: 6 rounds of \"test\", interleaved\n\n\

@@ -10,13 +10,13 @@ use onrush_text::printable;
 const SHOWN_MAX: usize = 80;
 
 /// Describes the response's fault by the number of the check.
-pub fn words(checks: &Checks, number: usize) -> String {
+pub fn describe_failed_check(checks: &Checks, number: usize) -> String {
     match checks.check_number(number) {
         Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),
         Some(Check::Header(ExpectedHeader { name, value: Some(value) })) => {
-            format!("no header {name}: {}", if is_secret(name) { REDACTED.to_owned() } else { shown(value) })
+            format!("no header {name}: {}", if is_secret(name) { REDACTED.to_owned() } else { shorten(value) })
         }
-        Some(Check::Body(text)) => format!("the body does not contain \"{}\"", shown(text)),
+        Some(Check::Body(text)) => format!("the body does not contain \"{}\"", shorten(text)),
         None => format!("check {} failed", number + 1),
     }
 }
@@ -43,7 +43,7 @@ const GRPC_STATUSES: [&str; GRPC_STATUS_MAX as usize + 1] = [
 ];
 
 /// Describes the status of a failed gRPC call: `grpc-status 14 (UNAVAILABLE)`.
-pub fn grpc_words(status: u8) -> String {
+pub fn describe_grpc_status(status: u8) -> String {
     match GRPC_STATUSES.get(usize::from(status)) {
         Some(name) => format!("grpc-status {status} ({name})"),
         None => format!("grpc-status above {GRPC_STATUS_MAX}"),
@@ -51,7 +51,7 @@ pub fn grpc_words(status: u8) -> String {
 }
 
 /// The start of a text.
-fn shown(text: &str) -> String {
+fn shorten(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if beginning.len() < text.len() { "…" } else { "" };
     printable(&beginning) + dots
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn grpc_calls_are_named_by_status() {
-        let words = [1, 14, 16, 17].map(grpc_words);
+        let words = [1, 14, 16, 17].map(describe_grpc_status);
         let names = ["grpc-status 1 (CANCELLED)", "grpc-status 14 (UNAVAILABLE)", "grpc-status 16 (UNAUTHENTICATED)"];
         assert_eq!((&words[..3], &*words[3]), (&names.map(str::to_owned)[..], "grpc-status above 16"));
     }
@@ -75,7 +75,7 @@ mod tests {
         let headers =
             vec![header("ETag", None), header("Content-Type", Some("text/html")), header("Set-Cookie", Some("id=1"))];
         let checks = Checks { status: None, headers, body: vec!["a\nb".to_owned(), "é".repeat(90)] };
-        let words: Vec<String> = (0..6).map(|number| words(&checks, number)).collect();
+        let words: Vec<String> = (0..6).map(|number| describe_failed_check(&checks, number)).collect();
         let long = format!("the body does not contain \"{}…\"", "é".repeat(80));
         assert_eq!(
             words,

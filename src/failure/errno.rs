@@ -33,13 +33,13 @@ const FORBIDDEN: &[NamedErrno] = &[
 const FAMILY: &[NamedErrno] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
 
 /// The error with this number, if in the table.
-pub fn known(number: i32) -> Option<Errno> {
-    find(number).map(|&(errno, ..)| errno)
+pub fn known_errno(number: i32) -> Option<Errno> {
+    find_errno(number).map(|&(errno, ..)| errno)
 }
 
 /// Meaning and name of an error: `connection refused (ECONNREFUSED)`.
-pub fn words(number: i32) -> String {
-    match find(number) {
+pub fn describe_errno(number: i32) -> String {
+    match find_errno(number) {
         Some((_, name, words)) => format!("{words} ({name})"),
         // The standard library's text ends in "(os error N)".
         None => std::io::Error::from_raw_os_error(number).to_string(),
@@ -47,11 +47,11 @@ pub fn words(number: i32) -> String {
 }
 
 /// Meaning without the name: `connection refused`.
-pub fn short(number: i32) -> String {
-    find(number).map_or_else(|| words(number), |(_, _, words)| (*words).to_owned())
+pub fn errno_meaning(number: i32) -> String {
+    find_errno(number).map_or_else(|| describe_errno(number), |(_, _, words)| (*words).to_owned())
 }
 
-fn find(number: i32) -> Option<&'static NamedErrno> {
+fn find_errno(number: i32) -> Option<&'static NamedErrno> {
     KNOWN.into_iter().flatten().find(|(errno, ..)| errno.raw_os_error() == number)
 }
 
@@ -61,15 +61,15 @@ mod tests {
 
     #[test]
     fn known_errnos_have_plain_words_and_names() {
-        assert_eq!(words(111), "connection refused (ECONNREFUSED)");
-        assert_eq!(words(24), "too many open files (EMFILE)");
-        assert_eq!(short(111), "connection refused");
-        assert_eq!(known(24), Some(Errno::MFILE));
+        assert_eq!(describe_errno(111), "connection refused (ECONNREFUSED)");
+        assert_eq!(describe_errno(24), "too many open files (EMFILE)");
+        assert_eq!(errno_meaning(111), "connection refused");
+        assert_eq!(known_errno(24), Some(Errno::MFILE));
     }
 
     #[test]
     fn other_errnos_have_the_systems_words() {
-        assert_eq!(known(28), None);
-        assert!(words(28).ends_with("(os error 28)"), "{}", words(28));
+        assert_eq!(known_errno(28), None);
+        assert!(describe_errno(28).ends_with("(os error 28)"), "{}", describe_errno(28));
     }
 }

@@ -8,10 +8,12 @@ mod proxy;
 mod row;
 mod tls;
 
-pub use check::words as failed_check;
-pub use errno::{short, words as errno_words};
-pub use row::{EXPECTS_TLS, Failure, class, is_ours, too_few_files, why, why_row};
-pub use tls::agreed;
+pub use check::describe_failed_check as failed_check;
+pub use errno::{describe_errno as errno_words, errno_meaning};
+pub use row::{
+    EXPECTS_TLS, Failure, describe_cause, describe_row_cause, file_limit_message, is_local_exhaustion, wrk_error_class,
+};
+pub use tls::handshake_lines;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,33 +27,33 @@ use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
 use crate::script::Exit;
 
 /// The reason why a run could not start: no server accepted a first connection. `address` is that of the last attempt.
-pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+pub fn start_refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
-    let peer = peer_of(plan, address, is_about_tls);
+    let peer = peer_name(plan, address, is_about_tls);
     match cause {
-        Cause::Errno(number) if errno::known(number) == Some(Errno::CONNREFUSED) => {
-            format!("unable to connect to {peer}: {}: nothing listens there", errno::words(number))
+        Cause::Errno(number) if errno::known_errno(number) == Some(Errno::CONNREFUSED) => {
+            format!("unable to connect to {peer}: {}: nothing listens there", errno::describe_errno(number))
         }
-        Cause::Proxy(failure) => format!("no tunnel through {peer}: {}", proxy::sentence(failure)),
+        Cause::Proxy(failure) => format!("no tunnel through {peer}: {}", proxy::proxy_failure_sentence(failure)),
         Cause::Tls(failure) => {
             let row = rows.iter().find(|row| row.cause == cause);
             let example = row.map_or(&[][..], |row| &row.example);
-            let sentence = tls::sentence(failure, example, row::offered(plan));
+            let sentence = tls::tls_failure_sentence(failure, example, row::offered_versions(plan));
             format!("TLS handshake with {peer} failed: {sentence}")
         }
-        Cause::Unanswered if is_about_tls => tls::unanswered(&peer),
-        Cause::Protocol(_) | Cause::Status(_) => other_protocol(plan, outcome, address, cause),
-        _ => unable(plan, outcome, address, is_about_tls, cause),
+        Cause::Unanswered if is_about_tls => tls::unanswered_handshake_message(&peer),
+        Cause::Protocol(_) | Cause::Status(_) => other_protocol_message(plan, outcome, address, cause),
+        _ => connect_failure_message(plan, outcome, address, is_about_tls, cause),
     }
 }
 
 /// The sentence on a target that answers every request in another protocol, with the remedy.
-fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
+fn other_protocol_message(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     // TLS and tunnels end behind the proxy.
     let is_behind =
         plan.tls.is_some() || plan.connect.proxy.as_ref().is_some_and(|it| it.tunnel_request(&plan.target).is_some());
-    let peer = peer_of(plan, address, is_behind);
+    let peer = peer_name(plan, address, is_behind);
     if let Cause::Status(status) = cause {
         return format!("{peer} answers every request with status {status}: {EXPECTS_TLS}");
     }
@@ -67,18 +69,28 @@ fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Ca
     let failure = Failure::from_row(plan, outcome, &row);
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     let received = if row.example.is_empty() { String::new() } else { format!(" (\"{}\")", escape(&row.example)) };
-    format!("{peer} answers no request in {}: {}{received}{remedy}", failure.spoken(), why(cause, plan))
+    format!(
+        "{peer} answers no request in {}: {}{received}{remedy}",
+        failure.expected_protocol(),
+        describe_cause(cause, plan)
+    )
 }
 
 /// The sentence on a connection that could not be established, with the remedy.
-fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: bool, cause: Cause) -> String {
+fn connect_failure_message(
+    plan: &Plan,
+    outcome: &Outcome,
+    address: SocketAddr,
+    is_about_tls: bool,
+    cause: Cause,
+) -> String {
     let phase = if is_about_tls { Phase::Tls } else { Phase::Connect };
     let example = address.to_string().into_bytes();
     let row = FailureRow { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
     let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, &row) };
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
-    let peer = peer_of(plan, address, is_about_tls);
-    let why = why(cause, plan);
+    let peer = peer_name(plan, address, is_about_tls);
+    let why = describe_cause(cause, plan);
     if is_about_tls {
         return format!("TLS handshake with {peer} failed: {why}{remedy}");
     }
@@ -86,7 +98,7 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
 }
 
 /// The name of the peer of a connection to `address`.
-fn peer_of(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
+fn peer_name(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
     match (&plan.connect.unix, &plan.connect.proxy) {
         (Some(path), _) => path.display().to_string(),
         // TLS runs with the target behind the proxy.
@@ -97,22 +109,22 @@ fn peer_of(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
 }
 
 /// The line printed while a run waits for its target.
-pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
-    let peer = peer_of(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
+pub fn waiting_line(plan: &Plan, waiting: &Waiting) -> String {
+    let peer = peer_name(plan, waiting.address, matches!(waiting.cause, Cause::Tls(_)));
     let why = match waiting.cause {
-        Cause::Errno(number) => short(number),
-        cause => why(cause, plan),
+        Cause::Errno(number) => errno_meaning(number),
+        cause => describe_cause(cause, plan),
     };
     format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
 /// One sentence per script function in which threads are stuck.
-pub fn stuck(outcome: &Outcome) -> Vec<String> {
+pub fn stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
     sentences_on_stuck(&outcome.stuck, |they| format!("what {they} measured last is missing from the report"))
 }
 
 /// One sentence per script function in which threads are stuck since the end of the run.
-pub fn stuck_after(outcome: &Outcome) -> Vec<String> {
+pub fn late_stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
     sentences_on_stuck(&outcome.stuck_after, |_| "the report is complete, but done() was not called".to_owned())
 }
 
@@ -136,25 +148,25 @@ fn sentences_on_stuck(stuck: &[(usize, &'static str)], missing: impl Fn(&str) ->
 }
 
 /// The sentence on threads ended by the script.
-pub fn ended_by_script(outcome: &Outcome) -> String {
+pub fn ended_by_script_message(outcome: &Outcome) -> String {
     let threads = units::counted(outcome.workers.len() as u64, "thread");
     format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
 }
 
 /// The reason why a run broke off, or its missing part; `None` for a complete run.
-pub fn incomplete(outcome: &Outcome) -> Option<String> {
+pub fn incompleteness_reason(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
         Breakdown::Exit(code) => Exit(*code).to_string(),
-        Breakdown::Bug(thread) => thread_died(*thread),
+        Breakdown::Bug(thread) => thread_panic_message(*thread),
     });
     let lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone());
-    let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).chain(lost).collect();
+    let reasons: Vec<String> = breakdown.into_iter().chain(stuck_thread_lines(outcome)).chain(lost).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
-pub fn thread_died(thread: usize) -> String {
+pub fn thread_panic_message(thread: usize) -> String {
     format!(
         "thread {thread} died during the run because of the bug named above: the report covers what was \
          measured until then, except that thread's last tenth of a second"
@@ -163,7 +175,7 @@ pub fn thread_died(thread: usize) -> String {
 
 /// The note before a run with too few open files or local ports for its connections. `ports` is their number, if too
 /// small.
-pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
+pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
     let connections = units::counted(u64::from(plan.load.connections), "connection");
     let room = host::connections_within_limit(plan, shortage).zip(shortage);
     let (there_are, more_ports) = (|ports| units::thousands(ports), row::MORE_PORTS);
@@ -177,7 +189,7 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
             // Without room for a connection on each thread, other things may lack file descriptors as well.
             let is_known = shortage.hard >= host::descriptors_needed(room, plan.load.threads);
             let is_fewer = is_known && room < plan.load.connections;
-            let (room, files) = (units::thousands(u64::from(room)), too_few_files(shortage.needed, shortage.hard));
+            let (room, files) = (units::thousands(u64::from(room)), file_limit_message(shortage.needed, shortage.hard));
             let ports =
                 ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
             let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };
@@ -197,8 +209,8 @@ mod tests {
     fn missing_files_and_ports_are_one_line() {
         let native = plan(Dialect::Native, "http://h/", 10, 2, 100_000);
         let files = Some(Shortage { needed: 100_036, hard: 20_000 });
-        assert_eq!(too_few(&native, None, None), None);
-        let said = |files, ports| too_few(&native, files, ports).unwrap_or_default();
+        assert_eq!(shortage_note(&native, None, None), None);
+        let said = |files, ports| shortage_note(&native, files, ports).unwrap_or_default();
         let (limit, ports) = (
             "note: running with 19,964 of 100,000 connections: the limit is 20,000 open files, and 100,036 are needed; \
              'sudo prlimit --pid $$ --nofile=100036' raises the limit",
@@ -212,11 +224,11 @@ mod tests {
         let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
         let limit =
             "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
-        assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
+        assert_eq!(shortage_note(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
         let none = "note: the limit is 5 open files, and 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' raises the limit";
         assert_eq!(said(Some(Shortage { needed: 100_036, hard: 5 }), None), none);
         // wrk tries all connections and counts the errors.
         let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
-        assert_eq!(too_few(&as_wrk, files, None), None);
+        assert_eq!(shortage_note(&as_wrk, files, None), None);
     }
 }

@@ -3,7 +3,7 @@
 use onrush_stats::ProxyFailure;
 
 /// Describes the failure.
-pub fn words(failure: ProxyFailure) -> String {
+pub fn describe_proxy_failure(failure: ProxyFailure) -> String {
     match failure {
         ProxyFailure::Status(407) => "the proxy requires a user and a password (status 407)".to_owned(),
         ProxyFailure::Status(status @ (403 | 405)) => {
@@ -23,7 +23,7 @@ pub fn words(failure: ProxyFailure) -> String {
 }
 
 /// The remedy.
-pub fn remedy(failure: ProxyFailure) -> &'static str {
+pub fn proxy_remedy(failure: ProxyFailure) -> &'static str {
     match failure {
         ProxyFailure::Status(407) => "put them in its URL: --http-proxy http://user:password@host:port",
         ProxyFailure::Status(403 | 405) => "its settings say for which ports and clients it allows CONNECT",
@@ -40,6 +40,6 @@ pub fn remedy(failure: ProxyFailure) -> &'static str {
 pub const PLAIN_PORT: &str = "use its plain-text port";
 
 /// The failure and its remedy.
-pub fn sentence(failure: ProxyFailure) -> String {
-    format!("{}; {}", words(failure), remedy(failure))
+pub fn proxy_failure_sentence(failure: ProxyFailure) -> String {
+    format!("{}; {}", describe_proxy_failure(failure), proxy_remedy(failure))
 }

@@ -44,11 +44,11 @@ pub struct Failure {
 }
 
 /// True for causes that are a resource exhausted on this machine.
-pub fn is_ours(cause: Cause) -> bool {
+pub fn is_local_exhaustion(cause: Cause) -> bool {
     let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     match cause {
         Cause::Kernel(_) => true,
-        Cause::Errno(number) => errno::known(number).is_some_and(|errno| short.contains(&errno)),
+        Cause::Errno(number) => errno::known_errno(number).is_some_and(|errno| short.contains(&errno)),
         _ => false,
     }
 }
@@ -68,7 +68,7 @@ impl Failure {
             others_answered: outcome.totals.counters.completed > 0,
             is_mute: outcome.totals.counters.bytes_received == 0 && outcome.totals.counters.completed == 0,
             expects_tls: outcome.totals.expects_tls,
-            offered: offered(plan).to_vec(),
+            offered: offered_versions(plan).to_vec(),
             is_http2: plan.tls.is_none() && plan.http.may_be_http2(),
             is_proxied: plan.connect.proxy.as_ref().is_some_and(|proxy| proxy.tunnel_request(&plan.target).is_none()),
             ports: outcome.ports,
@@ -79,12 +79,12 @@ impl Failure {
     }
 
     /// True if a resource of this machine was exhausted.
-    pub fn is_ours(&self) -> bool {
-        is_ours(self.row.cause)
+    pub fn is_local_exhaustion(&self) -> bool {
+        is_local_exhaustion(self.row.cause)
     }
 
     /// The protocol expected of the server.
-    pub fn spoken(&self) -> &'static str {
+    pub fn expected_protocol(&self) -> &'static str {
         match (self.row.cause, &self.offered[..]) {
             (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [HttpVersion::Http2]) => "HTTP/2",
             (_, []) if self.is_http2 => "HTTP/2",
@@ -96,20 +96,24 @@ impl Failure {
     /// The remedy, if known.
     pub fn remedy(&self) -> Option<String> {
         let text = match self.row.cause {
-            Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
-            Cause::Kernel(number) => match errno::known(number) {
+            Cause::Errno(number) => return self.errno_remedy(errno::known_errno(number)?),
+            Cause::Kernel(number) => match errno::known_errno(number) {
                 Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
                 _ => "--io epoll or --io uring uses other system calls",
             },
-            Cause::Tls(failure) => return tls::remedy(failure, &self.row.example, &self.offered).map(str::to_owned),
-            Cause::Proxy(failure) => proxy::remedy(failure),
+            Cause::Tls(failure) => {
+                return tls::tls_remedy(failure, &self.row.example, &self.offered).map(str::to_owned);
+            }
+            Cause::Proxy(failure) => proxy::proxy_remedy(failure),
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
-            Cause::Unanswered => self.why_nobody_answers(),
+            Cause::Unanswered => self.unanswered_connect_reason(),
             Cause::Late => "change the limit with --timeout",
             Cause::LateInHead => "an empty line ends the head, after its last field",
             Cause::LateToClose => "it has neither Content-Length nor Transfer-Encoding: chunked",
             Cause::GivenUp => "change the limit with --give-up",
-            Cause::Protocol(Error::ClosedBeforeResponse) if self.may_expect_tls() => return Some(self.may_speak()),
+            Cause::Protocol(Error::ClosedBeforeResponse) if self.may_expect_tls() => {
+                return Some(self.silent_server_advice());
+            }
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
             Cause::Protocol(Error::ClosedInHead | Error::ClosedInBody) => tls::SERVER_LOG,
             Cause::Protocol(Error::SpeaksTls | Error::AnsweredInHttp1) if self.others_answered => MIXED,
@@ -143,20 +147,20 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    fn way_out_of(&self, errno: Errno) -> Option<String> {
+    fn errno_remedy(&self, errno: Errno) -> Option<String> {
         let text = match errno {
             Errno::MFILE if self.shortage.is_some() => {
-                return self.shortage.map(|it| too_few_files(it.needed, it.hard));
+                return self.shortage.map(|it| file_limit_message(it.needed, it.hard));
             }
-            Errno::MFILE => return Some(ulimit(self.files_needed?)),
+            Errno::MFILE => return Some(file_limit_remedy(self.files_needed?)),
             Errno::NETUNREACH | Errno::HOSTUNREACH => return Some(self.way_there()),
             Errno::ADDRNOTAVAIL if self.ports.is_some() => {
-                return self.ports.map(|ports| more_ports(ports, self.closed_first));
+                return self.ports.map(|ports| port_remedy(ports, self.closed_first));
             }
             Errno::ADDRNOTAVAIL => PORTS_IN_USE,
-            Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.why_nobody_answers(),
+            Errno::TIMEDOUT if self.row.phase == Phase::Connect => self.unanswered_connect_reason(),
             Errno::TIMEDOUT => HOST_GONE,
-            Errno::CONNRESET | Errno::PIPE if self.may_expect_tls() => return Some(self.may_speak()),
+            Errno::CONNRESET | Errno::PIPE if self.may_expect_tls() => return Some(self.silent_server_advice()),
             Errno::CONNRESET => LIMIT_ON_CONNECTIONS,
             Errno::PIPE => LIMIT_ON_KEEP_ALIVE,
             _ => return None,
@@ -171,7 +175,7 @@ impl Failure {
     }
 
     /// The advice on a server that sent nothing.
-    fn may_speak(&self) -> String {
+    fn silent_server_advice(&self) -> String {
         let (before, after) = match self.is_http2 {
             true => ("leave out --http2 if it speaks HTTP/1.1, or ", ""),
             false => ("", ", or --http2 if it speaks nothing else"),
@@ -180,7 +184,7 @@ impl Failure {
     }
 
     /// The likely reason for connection attempts without a response.
-    fn why_nobody_answers(&self) -> &'static str {
+    fn unanswered_connect_reason(&self) -> &'static str {
         if self.others_connected {
             "others were accepted, so either the server's accept queue was full (see its listen backlog and \
              net.core.somaxconn) or a firewall limits connections"
@@ -198,7 +202,7 @@ impl Failure {
 }
 
 /// The HTTP versions offered to servers with TLS.
-pub(super) fn offered(plan: &Plan) -> &[HttpVersion] {
+pub(super) fn offered_versions(plan: &Plan) -> &[HttpVersion] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
@@ -242,18 +246,18 @@ pub(super) const MORE_PORTS: &str =
     "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range";
 
 /// The remedy for a low open-file limit that needs no privileges to raise.
-fn ulimit(needed: u64) -> String {
+fn file_limit_remedy(needed: u64) -> String {
     format!("raise the limit with 'ulimit -n {needed}'")
 }
 
 /// The open-file limit is too low; names the remedy.
-pub fn too_few_files(needed: u64, allowed: u64) -> String {
+pub fn file_limit_message(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (thousands(allowed), thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::open_files_command(needed))
 }
 
 /// The remedy for exhausted local ports.
-fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
+fn port_remedy(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     let ours = match closed_first {
         0 => String::new(),
         count => {
@@ -269,22 +273,22 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
 }
 
 /// Describes the cause of a row.
-pub fn why_row(row: &FailureRow, plan: &Plan) -> String {
+pub fn describe_row_cause(row: &FailureRow, plan: &Plan) -> String {
     match row {
         FailureRow { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
-        FailureRow { cause, .. } => why(*cause, plan),
+        FailureRow { cause, .. } => describe_cause(*cause, plan),
     }
 }
 
 /// Describes a cause.
-pub fn why(cause: Cause, plan: &Plan) -> String {
+pub fn describe_cause(cause: Cause, plan: &Plan) -> String {
     let timeout = || spaced(plan.timeout.unwrap_or_default());
     match cause {
-        Cause::Errno(number) => errno::words(number),
-        Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::words(number)),
+        Cause::Errno(number) => errno::describe_errno(number),
+        Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::describe_errno(number)),
         Cause::Protocol(error) => error.to_string(),
-        Cause::Tls(failure) => tls::words(failure),
-        Cause::Proxy(failure) => proxy::words(failure),
+        Cause::Tls(failure) => tls::describe_tls_failure(failure),
+        Cause::Proxy(failure) => proxy::describe_proxy_failure(failure),
         Cause::Unanswered => "no response to a connection attempt".to_owned(),
         Cause::Late => format!("no complete response within {}", timeout()),
         Cause::LateInHead => format!("no end of the response's head within {}", timeout()),
@@ -293,13 +297,13 @@ pub fn why(cause: Cause, plan: &Plan) -> String {
         }
         Cause::GivenUp => format!("abandoned after {}", spaced(plan.give_up.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
-        Cause::Check(number) => check::words(&plan.checks, number.into()),
-        Cause::GrpcStatus(status) => check::grpc_words(status),
+        Cause::Check(number) => check::describe_failed_check(&plan.checks, number.into()),
+        Cause::GrpcStatus(status) => check::describe_grpc_status(status),
     }
 }
 
 /// wrk's term for the errors of a phase.
-pub fn class(phase: Phase) -> &'static str {
+pub fn wrk_error_class(phase: Phase) -> &'static str {
     match phase {
         Phase::Resolve | Phase::Connect | Phase::Tls => "connect",
         Phase::Send => "write",

@@ -6,7 +6,7 @@ use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 use onrush_text::escape;
 
 /// One line per negotiated combination: version, suite, group.
-pub fn agreed(handshakes: &Handshakes) -> String {
+pub fn handshake_lines(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group, is_http2 }, _): (Negotiated, u64)| {
         let version = TlsVersion::name_of(version);
         let group = if group == 0 { String::new() } else { format!(", {}", TlsName::name_of(GROUPS, group)) };
@@ -17,7 +17,7 @@ pub fn agreed(handshakes: &Handshakes) -> String {
 }
 
 /// Describes the failure.
-pub fn words(failure: TlsFailure) -> String {
+pub fn describe_tls_failure(failure: TlsFailure) -> String {
     match failure {
         TlsFailure::Expired => "the server's certificate has expired".to_owned(),
         TlsFailure::NotYetValid => "the server's certificate is not valid yet".to_owned(),
@@ -25,7 +25,7 @@ pub fn words(failure: TlsFailure) -> String {
         TlsFailure::SelfSigned => "the server's certificate is self-signed".to_owned(),
         TlsFailure::UnknownIssuer => "the server's certificate is not signed by a trusted CA".to_owned(),
         TlsFailure::Certificate => "the server's certificate is not acceptable".to_owned(),
-        TlsFailure::Alert(number) => format!("TLS alert {} ({number}) from the server", alert(number)),
+        TlsFailure::Alert(number) => format!("TLS alert {} ({number}) from the server", alert_name(number)),
         TlsFailure::Incompatible => {
             "the server and onrush have no TLS version, cipher suite or group in common".to_owned()
         }
@@ -39,7 +39,7 @@ pub fn words(failure: TlsFailure) -> String {
 
 /// The remedy, if known. `example` is received bytes or a detail; `offered` are the HTTP versions offered to the
 /// server.
-pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
+pub fn tls_remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
@@ -77,12 +77,12 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]
 }
 
 /// The failure, an example, and the remedy.
-pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> String {
-    let mut text = words(failure);
+pub fn tls_failure_sentence(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> String {
+    let mut text = describe_tls_failure(failure);
     if !example.is_empty() {
         text += &format!(": {}", escape(example));
     }
-    remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
+    tls_remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
 /// True if these bytes start a server's HTTP/2: connection SETTINGS (RFC 9113, 3.4), or the GOAWAY with which some
@@ -92,7 +92,7 @@ pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
 }
 
 /// The sentence on a first handshake without a response.
-pub fn unanswered(peer: &str) -> String {
+pub fn unanswered_handshake_message(peer: &str) -> String {
     format!("TLS handshake with {peer} failed: no response; {IS_IT_TLS}")
 }
 
@@ -115,7 +115,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 /// The name of an alert in its standard.
-fn alert(number: u8) -> &'static str {
+fn alert_name(number: u8) -> &'static str {
     match number {
         10 => "unexpected message",
         20 => "bad record MAC",
@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn tls_sentences_say_what_and_remedy() {
-        let sentence = |failure, example: &str| sentence(failure, example.as_bytes(), &[http::HttpVersion::Http11]);
+        let sentence =
+            |failure, example: &str| tls_failure_sentence(failure, example.as_bytes(), &[http::HttpVersion::Http11]);
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
             "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
@@ -186,7 +187,7 @@ mod tests {
             (&[], None),
         ] {
             for failure in [TlsFailure::Alert(120), TlsFailure::NoProtocol] {
-                assert_eq!(remedy(failure, b"", offered), expected, "{offered:?}");
+                assert_eq!(tls_remedy(failure, b"", offered), expected, "{offered:?}");
             }
         }
     }
@@ -202,7 +203,7 @@ mod tests {
             (TlsFailure::NotTls, settings, http2, "it speaks HTTP/2 without TLS: write http://"),
             (TlsFailure::NotTls, settings, http11, "it speaks HTTP/2 without TLS: write http://, and add --http2"),
         ] {
-            assert_eq!(remedy(failure, example, offered), Some(expected), "{example:?}");
+            assert_eq!(tls_remedy(failure, example, offered), Some(expected), "{example:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ const CORRELATION_MAX: f64 = 0.6;
 
 /// The variance of the figures of at least two consecutive batches. Correlated neighbours carry less information, and
 /// so enlarge the variance.
-pub fn variance(figures: &[f64]) -> f64 {
+pub fn batch_variance(figures: &[f64]) -> f64 {
     let mean = figures.iter().sum::<f64>() / figures.len() as f64;
     let deviations: Vec<f64> = figures.iter().map(|figure| figure - mean).collect();
     let squares: f64 = deviations.iter().map(|it| it * it).sum();

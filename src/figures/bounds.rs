@@ -36,7 +36,7 @@ impl PercentileBounds {
 
     /// The bounds with the reason for them: `at least 1.20ms, with no upper bound, because 10 % of the requests due
     /// failed`.
-    pub fn because(&self, missing: UnboundedRequests) -> String {
+    pub fn with_reason(&self, missing: UnboundedRequests) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
         let is_one = bounds == Self { upper_ns: Some(self.lower_ns), ..*self }.to_string();
@@ -108,23 +108,23 @@ pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     let slowest_ns = (max_ns as f64 * ORDINARY) as u64;
     let young = open_loop.open.iter().flat_map(|ages| ages.values()).filter(|(age_ns, _)| *age_ns <= slowest_ns);
     let young: u64 = young.map(|(_, count)| count).sum();
-    let per_s = per_second_lately(schedule, outcome.elapsed, Duration::from_nanos(slowest_ns));
-    young as f64 > most_in_flight(per_s, mean_ns, together(plan, outcome))
+    let per_s = recent_due_rate(schedule, outcome.elapsed, Duration::from_nanos(slowest_ns));
+    young as f64 > usual_peak_in_flight(per_s, mean_ns, send_group_size(plan, outcome))
 }
 
 /// The mean rate of due requests in the last moments of a run, per second; zero without any.
-pub(super) fn per_second_lately(schedule: &Schedule, elapsed: Duration, moments: Duration) -> f64 {
+pub(super) fn recent_due_rate(schedule: &Schedule, elapsed: Duration, moments: Duration) -> f64 {
     let from = elapsed.saturating_sub(moments);
     if from < elapsed { schedule.per_second_between(from, elapsed) } else { 0.0 }
 }
 
 /// The usual maximum number of requests in flight, for this rate and mean latency, with `together` requests per send.
-pub fn most_in_flight(per_s: f64, mean_ns: f64, together: u64) -> f64 {
+pub fn usual_peak_in_flight(per_s: f64, mean_ns: f64, together: u64) -> f64 {
     per_s * mean_ns / 1e9 * ORDINARY + (ORDINARY_FEW + together) as f64
 }
 
 /// Number of requests that each thread of a scheduled run sends together.
-pub fn together(plan: &Plan, outcome: &Outcome) -> u64 {
+pub fn send_group_size(plan: &Plan, outcome: &Outcome) -> u64 {
     match plan.schedule.as_ref().map(|schedule| (schedule.arrivals, schedule.part.of)) {
         Some((Arrivals::Burst(burst), parts)) => burst.get().div_ceil(parts),
         _ => outcome.batch as u64,
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(words(2 * MS, Some(2 * MS + 1)), "2.00ms");
         let missing = UnboundedRequests { due: 1_000, failed: 100, ..UnboundedRequests::default() };
         assert_eq!(missing.to_string(), "10 % of the requests due failed");
-        let between = |upper_ns| PercentileBounds { lower_ns: MS, upper_ns }.because(missing);
+        let between = |upper_ns| PercentileBounds { lower_ns: MS, upper_ns }.with_reason(missing);
         assert_eq!(between(None), "at least 1.00ms, with no upper bound, because 10 % of the requests due failed");
         assert_eq!(between(Some(2 * MS)), "between 1.00ms and 2.00ms, because 10 % of the requests due failed");
         assert_eq!(between(Some(MS)), "1.00ms");

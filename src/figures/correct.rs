@@ -18,15 +18,15 @@ use super::SummaryStatistics;
 use crate::run::{Outcome, nanos};
 
 /// The latencies that wrk would print for this run.
-pub fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
+pub fn rewrite_as_wrk(plan: &Plan, outcome: &Outcome) -> CorrectedLatencies {
     let totals = &outcome.totals;
     // wrk counts a batch as one request.
     let latency = totals.batch_latency.as_deref().unwrap_or(&totals.latency);
-    Rewritten::new(latency, plan.timeout, spacing_of(plan, outcome))
+    CorrectedLatencies::new(latency, plan.timeout, batch_spacing_us(plan, outcome))
 }
 
 /// wrk's E for this run, in whole microseconds.
-pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
+pub fn batch_spacing_us(plan: &Plan, outcome: &Outcome) -> u64 {
     let counters = &outcome.totals.counters;
     // Unneeded connections did not contribute to the rate.
     let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
@@ -34,12 +34,12 @@ pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
         Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
         None => plan.load.connections,
     };
-    spacing_us(outcome.elapsed, counters.batches, connections)
+    mean_spacing_us(outcome.elapsed, counters.batches, connections)
 }
 
 /// Latencies in whole microseconds, rewritten as wrk does.
 #[derive(Clone, Debug)]
-pub struct Rewritten {
+pub struct CorrectedLatencies {
     /// The recorded values, ascending.
     trains: Vec<CorrectionSeries>,
     /// E in microseconds; zero adds nothing.
@@ -60,28 +60,28 @@ struct CorrectionSeries {
     added: u64,
 }
 
-impl Rewritten {
-    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E. [`number`] returns the
+impl CorrectedLatencies {
+    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E. [`rewritten_count`] returns the
     /// resulting count beforehand.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
             trains: Vec::new(),
             spacing_us,
-            min_us: microseconds(latency.min().unwrap_or(0)),
-            max_us: microseconds(latency.max().unwrap_or(0).min(longest)),
+            min_us: round_to_us(latency.min().unwrap_or(0)),
+            max_us: round_to_us(latency.max().unwrap_or(0).min(longest)),
             count: 0,
             sum: 0,
             sum_of_squares: 0,
         };
         for (value, count) in latency.values().filter(|&(value, _)| value <= longest) {
-            rewritten.add(microseconds(value), count);
+            rewritten.add(round_to_us(value), count);
         }
         rewritten
     }
 
     /// The figures of the table row, in microseconds.
-    pub fn figures(&self) -> SummaryStatistics {
+    pub fn summary_us(&self) -> SummaryStatistics {
         let Some(mean) = self.mean_us() else { return SummaryStatistics::default() };
         let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
         // Values are whole numbers, so the bound can be one as well.
@@ -115,7 +115,7 @@ impl Rewritten {
     }
 
     /// All values, recorded or added, ascending with their counts. Takes time and memory for each of them.
-    pub fn values(&self) -> Vec<(u64, u64)> {
+    pub fn value_counts(&self) -> Vec<(u64, u64)> {
         let mut counts = HashMap::new();
         for train in &self.trains {
             for step in 0..=train.added {
@@ -130,7 +130,7 @@ impl Rewritten {
     /// Adds a recorded value with everything that wrk derives from it.
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
-        let added = added(value, spacing);
+        let added = added_count(value, spacing);
         self.trains.push(CorrectionSeries { value, count, added });
         self.min_us = self.min_us.min(value - added * spacing);
         self.count += count * (1 + added);
@@ -175,27 +175,27 @@ impl Rewritten {
 }
 
 /// The number of latencies after rewriting, however large.
-pub fn number(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
+pub fn rewritten_count(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
     let longest = timeout.map_or(u64::MAX, nanos);
     let values = latency.values().filter(|&(value, _)| value <= longest);
-    values.map(|(value, count)| u128::from(count) * (1 + u128::from(added(microseconds(value), spacing_us)))).sum()
+    values.map(|(value, count)| u128::from(count) * (1 + u128::from(added_count(round_to_us(value), spacing_us)))).sum()
 }
 
 /// The number of values that wrk adds below `value` for this E.
-fn added(value: u64, spacing: u64) -> u64 {
+fn added_count(value: u64, spacing: u64) -> u64 {
     if spacing == 0 || value / 2 < spacing { 0 } else { value.div_ceil(spacing) - 2 }
 }
 
 /// wrk's E: the mean spacing of the batches on one connection, in whole microseconds. Zero if there were fewer batches
 /// than connections: then wrk rewrites nothing.
-pub fn spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
+pub fn mean_spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
     let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     let per_connection = batches / u64::from(connections.max(1));
     elapsed_us.checked_div(per_connection).unwrap_or(0)
 }
 
 /// Rounds nanoseconds to whole microseconds: on average the difference of two clock readings in whole microseconds.
-fn microseconds(ns: u64) -> u64 {
+fn round_to_us(ns: u64) -> u64 {
     (ns + 500) / 1000
 }
 
@@ -229,12 +229,12 @@ mod tests {
             // Up to a millisecond, bins are narrower than a microsecond and lose nothing.
             let values: Vec<u64> = (0..300).map(|i: u64| i * i % 997 + 20).collect();
             let all = one_by_one(&values, spacing);
-            let rewritten = Rewritten::new(&of_us(values.iter().map(|&value| (value, 1))), None, spacing);
+            let rewritten = CorrectedLatencies::new(&of_us(values.iter().map(|&value| (value, 1))), None, spacing);
             let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
             let squares: f64 = all.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
             let stdev = (squares / (all.len() - 1) as f64).sqrt();
             let within = all.iter().filter(|&&value| (value as f64 - mean).abs() <= stdev).count();
-            let figures = rewritten.figures();
+            let figures = rewritten.summary_us();
             assert_eq!(figures.mean, mean, "E = {spacing}");
             assert!((figures.stdev - stdev).abs() < 1e-6, "E = {spacing}: {} instead of {stdev}", figures.stdev);
             assert_eq!(figures.within, Some(within as f64 / all.len() as f64), "E = {spacing}");
@@ -259,16 +259,16 @@ mod tests {
 
     #[test]
     fn latencies_below_twice_the_spacing_stay() {
-        let rewritten = Rewritten::new(&of_us([(100, 3), (200, 1)]), None, 100);
+        let rewritten = CorrectedLatencies::new(&of_us([(100, 3), (200, 1)]), None, 100);
         assert_eq!((rewritten.count, rewritten.percentile_us(99.0)), (4, 200));
-        let rewritten = Rewritten::new(&of_us([(100, 3), (201, 1)]), None, 100);
+        let rewritten = CorrectedLatencies::new(&of_us([(100, 3), (201, 1)]), None, 100);
         assert_eq!((rewritten.count, rewritten.percentile_us(60.0)), (5, 101));
     }
 
     #[test]
     fn minimum_follows_added_values() {
-        let rewritten = Rewritten::new(&of_us([(1_000, 1)]), None, 300);
-        let figures = rewritten.figures();
+        let rewritten = CorrectedLatencies::new(&of_us([(1_000, 1)]), None, 300);
+        let figures = rewritten.summary_us();
         assert_eq!((figures.min, figures.max, figures.mean), (400.0, 1_000.0, 700.0));
     }
 
@@ -277,11 +277,11 @@ mod tests {
         // 4 connections; every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and
         // printed a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
         let measured = of_us([(50, 7_500), (53, 1_500), (64, 900), (50_000, 100)]);
-        let rewritten = Rewritten::new(&measured, None, 552);
+        let rewritten = CorrectedLatencies::new(&measured, None, 552);
         let close =
             |figure: f64, printed: f64| assert!((figure / printed - 1.0).abs() < 0.03, "{figure} for {printed}");
         close(measured.mean().unwrap() / 1000.0, 552.0);
-        close(rewritten.figures().mean, 12_020.0);
+        close(rewritten.summary_us().mean, 12_020.0);
         close(rewritten.percentile_us(75.0) as f64, 23_900.0);
         close(rewritten.percentile_us(90.0) as f64, 40_040.0);
     }
@@ -291,12 +291,12 @@ mod tests {
         // 16 batches of 3 in a second, 61 ms each. With E from the 48 responses, wrk printed a mean of 29.67 ms and
         // percentiles of zero.
         let latency = of_us([(61_000, 16)]);
-        let spacing = spacing_us(Duration::from_secs(1), 16, 1);
-        let rewritten = Rewritten::new(&latency, None, spacing);
+        let spacing = mean_spacing_us(Duration::from_secs(1), 16, 1);
+        let rewritten = CorrectedLatencies::new(&latency, None, spacing);
         assert_eq!(spacing, 62_500);
-        assert_eq!((rewritten.figures().mean, rewritten.figures().stdev), (61_000.0, 0.0));
+        assert_eq!((rewritten.summary_us().mean, rewritten.summary_us().stdev), (61_000.0, 0.0));
         assert_eq!([50.0, 75.0, 90.0, 99.0].map(|p| rewritten.percentile_us(p)), [61_000; 4]);
-        assert_eq!(rewritten.figures().within, Some(1.0));
+        assert_eq!(rewritten.summary_us().within, Some(1.0));
     }
 
     #[test]
@@ -304,25 +304,25 @@ mod tests {
         let second = Duration::from_secs(1);
         let table = [((1_000, 10), 10_000), ((19, 10), 1_000_000), ((9, 10), 0), ((0, 10), 0), ((7, 0), 142_857)];
         for ((batches, connections), spacing) in table {
-            assert_eq!(spacing_us(second, batches, connections), spacing, "{batches} on {connections}");
+            assert_eq!(mean_spacing_us(second, batches, connections), spacing, "{batches} on {connections}");
         }
     }
 
     #[test]
     fn values_above_the_timeout_are_left_out() {
         let measured = of_us([(1_000, 5), (3_000_000, 5)]);
-        let rewritten = Rewritten::new(&measured, Some(Duration::from_secs(2)), 0);
+        let rewritten = CorrectedLatencies::new(&measured, Some(Duration::from_secs(2)), 0);
         assert_eq!((rewritten.count, rewritten.mean_us()), (5, Some(1_000.0)));
-        let nothing = Rewritten::new(&measured, Some(Duration::ZERO), 100);
+        let nothing = CorrectedLatencies::new(&measured, Some(Duration::ZERO), 100);
         assert_eq!(
-            (nothing.mean_us(), nothing.figures(), nothing.percentile_us(50.0)),
+            (nothing.mean_us(), nothing.summary_us(), nothing.percentile_us(50.0)),
             (None, SummaryStatistics::default(), 0)
         );
     }
 
     #[test]
     fn correcting_an_hour_is_fast() {
-        let rewritten = Rewritten::new(&of_us([(3_600_000_000, 1_000)]), None, 1);
+        let rewritten = CorrectedLatencies::new(&of_us([(3_600_000_000, 1_000)]), None, 1);
         assert_eq!(rewritten.count, 3_599_999_999_000);
         assert!((rewritten.percentile_us(50.0) as f64 / 1.8e9 - 1.0).abs() < 1e-6);
     }

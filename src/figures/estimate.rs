@@ -17,7 +17,7 @@ use super::bounds::PercentileBounds;
 
 /// All due requests, by what is known of their latency.
 #[derive(Clone, Debug, Default)]
-pub struct Due {
+pub struct DueRequests {
     /// Latencies of complete responses, in nanoseconds, including those after the end of the run.
     pub completed: Distribution<u64>,
     /// Ages of requests without a complete response, except failed ones: lower bounds of their latency.
@@ -58,7 +58,7 @@ struct LatencyCurve {
 /// Percentiles over all due requests.
 #[derive(Clone, Debug)]
 pub struct PercentileEstimates {
-    due: Due,
+    due: DueRequests,
     /// The most likely curve: open, abandoned and dropped requests are like others of their age, and failed ones are
     /// left out.
     likely: LatencyCurve,
@@ -125,11 +125,11 @@ impl PercentileEstimates {
         let mut completed = scheduled.clone();
         completed += &some(later);
         let (censored, failed) = (censored.clone(), failed + later_failed);
-        Self::new(Due { completed, censored, open: some(open), entered: some(entered), failed, is_steady })
+        Self::new(DueRequests { completed, censored, open: some(open), entered: some(entered), failed, is_steady })
     }
 
     /// Computes the percentiles over these requests.
-    pub fn new(due: Due) -> Self {
+    pub fn new(due: DueRequests) -> Self {
         let none = Distribution::new();
         let likely = LatencyCurve::new(&[&due.completed], Some(&due.censored), &due.entered, 0);
         let least = LatencyCurve::new(&[&due.completed, &due.censored], None, &none, 0);
@@ -148,7 +148,7 @@ impl PercentileEstimates {
     }
 
     /// The due requests, by what is known of their latency.
-    pub fn requests(&self) -> &Due {
+    pub fn requests(&self) -> &DueRequests {
         &self.due
     }
 
@@ -161,7 +161,7 @@ impl PercentileEstimates {
         if self.due.is_steady {
             return Some(likely.map_or(KnownPercentile::Above(self.largest_ns), KnownPercentile::About));
         }
-        let Due { completed, censored, open, entered, .. } = &self.due;
+        let DueRequests { completed, censored, open, entered, .. } = &self.due;
         let others = censored.without_part(open);
         let most = LatencyCurve::new(&[completed], Some(&others), entered, open.count()).percentile(percent);
         // An open request would not necessarily have been faster than all others.
@@ -175,7 +175,7 @@ impl PercentileEstimates {
     /// due.
     pub fn bounds(&self, percent: f64) -> Option<PercentileBounds> {
         let lower_ns = self.percentile(percent).map(KnownPercentile::ns).or_else(|| self.least.percentile(percent))?;
-        let Due { completed, censored, open, entered, failed, is_steady } = &self.due;
+        let DueRequests { completed, censored, open, entered, failed, is_steady } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
         let most = match is_steady {
             true => LatencyCurve::new(&[completed], Some(open), entered, gone),
@@ -187,7 +187,7 @@ impl PercentileEstimates {
     /// The percentile for a gate if requests open when the run stopped end at once, and if they never end; `None`:
     /// infinite. Failed, abandoned and dropped requests never end.
     pub fn extremes(&self, percent: f64) -> [Option<u64>; 2] {
-        let Due { completed, censored, open, entered, failed, .. } = &self.due;
+        let DueRequests { completed, censored, open, entered, failed, .. } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
         let at_once = LatencyCurve::new(&[completed, open], None, entered, gone);
         let never = LatencyCurve::new(&[completed], None, entered, gone + open.count());
@@ -220,7 +220,7 @@ impl KnownPercentile {
     }
 
     /// The sign printed before a bound.
-    pub fn sign(self) -> &'static str {
+    pub fn bound_sign(self) -> &'static str {
         match self {
             Self::About(_) => "",
             Self::Above(_) => ">",
@@ -232,6 +232,6 @@ impl KnownPercentile {
 impl fmt::Display for KnownPercentile {
     /// Formats as `1.20ms`, `>2.05s`, or `≥1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.sign(), units::time_us(self.ns() as f64 / NS_PER_US))
+        write!(f, "{}{}", self.bound_sign(), units::time_us(self.ns() as f64 / NS_PER_US))
     }
 }

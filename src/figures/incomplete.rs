@@ -2,7 +2,7 @@
 
 /// Numbers of requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Incomplete {
+pub struct IncompleteRequests {
     /// Completed after the end of the run, which went on to learn their latency.
     pub later: u64,
     /// In flight or unsent when the run stopped.
@@ -13,7 +13,7 @@ pub struct Incomplete {
     pub failed: u64,
 }
 
-impl Incomplete {
+impl IncompleteRequests {
     /// Splits `censored` requests into `open` ones and those given up.
     pub fn new(censored: u64, open: u64, failed: u64) -> Self {
         let open = open.min(censored);
@@ -21,12 +21,12 @@ impl Incomplete {
     }
 
     /// Number of requests with a latency or an age.
-    pub fn with_time(self) -> u64 {
+    pub fn timed_count(self) -> u64 {
         self.later + self.open + self.given_up
     }
 
     /// One line per kind present, for a histogram of HdrHistogram.
-    pub fn lines(self) -> String {
+    pub fn histogram_comments(self) -> String {
         let line = |name: &str, count: u64, what: &str| match count {
             0 => String::new(),
             _ => format!("#[{name:<8}= {count:12} {what}]\n"),

@@ -7,7 +7,7 @@ use onrush_stats::{Distribution, OpenLoopStats, Totals};
 
 use super::NS_PER_US;
 use super::SummaryStatistics;
-use super::correct::{Rewritten, rewritten};
+use super::correct::{CorrectedLatencies, rewrite_as_wrk};
 use crate::run::Outcome;
 
 /// The latency shown in the text.
@@ -15,7 +15,7 @@ pub enum ShownLatency<'a> {
     /// Measured latencies.
     Measured(Cow<'a, Distribution<u64>>),
     /// Latencies as the imitated tool would show them.
-    Rewritten(Rewritten),
+    Rewritten(CorrectedLatencies),
     /// wrk2's record, in whole microseconds.
     Wrk2(Cow<'a, Distribution<u64>>),
 }
@@ -28,16 +28,16 @@ impl<'a> ShownLatency<'a> {
             (Some(OpenLoopStats { wrk2: Some(wrk2), .. }), _) => Self::Wrk2(Cow::Borrowed(&wrk2.recorded)),
             (Some(open_loop), _) => Self::Measured(Cow::Borrowed(&open_loop.scheduled)),
             (None, Dialect::Native) => Self::Measured(Cow::Borrowed(latency)),
-            (None, Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2) => Self::Rewritten(rewritten(plan, outcome)),
+            (None, Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2) => Self::Rewritten(rewrite_as_wrk(plan, outcome)),
         }
     }
 
     /// The figures of the latency row, in microseconds.
-    pub fn figures_us(&self) -> SummaryStatistics {
+    pub fn summary_us(&self) -> SummaryStatistics {
         match self {
-            Self::Measured(latency) => SummaryStatistics::measured(latency, NS_PER_US),
-            Self::Rewritten(latency) => latency.figures(),
-            Self::Wrk2(latency) => SummaryStatistics::binned(latency.binned()),
+            Self::Measured(latency) => SummaryStatistics::from_distribution(latency, NS_PER_US),
+            Self::Rewritten(latency) => latency.summary_us(),
+            Self::Wrk2(latency) => SummaryStatistics::from_bins(latency.binned()),
         }
     }
 

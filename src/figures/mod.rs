@@ -19,7 +19,7 @@ pub mod slope;
 mod summary;
 pub mod unavailable;
 
-pub use incomplete::Incomplete;
+pub use incomplete::IncompleteRequests;
 pub use summary::SummaryStatistics;
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.

@@ -10,27 +10,27 @@ use super::bounds;
 use crate::run::{Outcome, RunEnd};
 
 /// A count per second; zero for a time of zero.
-pub fn rate(number: u64, seconds: f64) -> f64 {
+pub fn count_per_second(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
 }
 
 /// The mean rate of due requests during the run, per second, with the schedule continued beyond `-n`; `None` without a
 /// schedule.
-pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+pub fn requested_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let schedule = plan.schedule.as_ref()?;
     match outcome.totals.open_loop.as_deref() {
         // With random arrivals, the drawn number may be far from the mean.
         Some(open_loop) if schedule.arrivals == Arrivals::Poisson => {
-            Some(rate(open_loop.due + open_loop.beyond, outcome.elapsed.as_secs_f64()))
+            Some(count_per_second(open_loop.due + open_loop.beyond, outcome.elapsed.as_secs_f64()))
         }
         _ => Some(schedule.per_second_between(Duration::ZERO, outcome.elapsed)),
     }
 }
 
-/// [`asked_per_s`] without the requests that a target which keeps up has in flight at the end. If the last response of
+/// [`requested_per_s`] without the requests that a target which keeps up has in flight at the end. If the last response of
 /// `-n` ends the run, without the requests after it.
-pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
-    let asked_per_s = asked_per_s(plan, outcome)?;
+pub fn requested_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    let asked_per_s = requested_per_s(plan, outcome)?;
     let elapsed_s = outcome.elapsed.as_secs_f64();
     let Some(open_loop) = outcome.totals.open_loop.as_deref().filter(|_| elapsed_s > 0.0) else {
         return Some(asked_per_s);
@@ -45,7 +45,7 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
         let on_the_border = (asked_per_s * elapsed_s - open_loop.due as f64).clamp(0.0, carried);
         (open_at_end as f64 - (carried - on_the_border)).max(0.0)
     };
-    let ordinary = ordinarily_in_flight(plan, outcome) + bounds::together(plan, outcome) as f64;
+    let ordinary = expected_in_flight_at_end(plan, outcome) + bounds::send_group_size(plan, outcome) as f64;
     // Bursts may have more requests due than the rate has in that time.
     Some((asked_per_s - in_flight.min(ordinary) / elapsed_s).max(0.0))
 }
@@ -59,12 +59,12 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
 ///
 /// The last response of `-n` follows the last request within the longest latency. A steadily growing queue has reached
 /// a third of that latency among the first third of its responses.
-fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
+fn expected_in_flight_at_end(plan: &Plan, outcome: &Outcome) -> f64 {
     let Some(schedule) = &plan.schedule else { return 0.0 };
     let early = first_third_of_responses(outcome);
     let in_time = |time_ns: u64| {
         let time = Duration::from_nanos(time_ns);
-        bounds::per_second_lately(schedule, outcome.elapsed, time) * time.as_secs_f64()
+        bounds::recent_due_rate(schedule, outcome.elapsed, time) * time.as_secs_f64()
     };
     let most = in_time(early.scheduled.max_ns);
     let expected = if outcome.ended == RunEnd::Requests {
@@ -105,7 +105,7 @@ fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
 /// The requests counted in the rate. Requests carried over from a warm-up complete in the window and balance the
 /// requests in flight at the end. If the last request ends the run, none is in flight, so only requests started in the
 /// window count.
-pub fn counted(outcome: &Outcome) -> u64 {
+pub fn counted_requests(outcome: &Outcome) -> u64 {
     let Counters { completed, carried, .. } = outcome.totals.counters;
     if outcome.ended == RunEnd::Requests { completed.saturating_sub(carried) } else { completed }
 }

@@ -10,18 +10,18 @@ use crate::run::Outcome;
 const SILENCE_FACTOR: u64 = 10;
 
 /// Notable silences, each with the nanoseconds during which onrush could have noticed a response.
-pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
+pub fn notable_silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let totals = &outcome.totals;
     if plan.once || totals.counters.completed == 0 {
         return Vec::new();
     }
-    let least_ns = least_ns(&totals.latency, totals.open_loop.is_some());
-    let with_length = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
+    let least_ns = min_silence_ns(&totals.latency, totals.open_loop.is_some());
+    let with_length = outcome.silences.iter().map(|gap| (*gap, observed_ns(plan, outcome, *gap)));
     with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
 }
 
 /// Minimum noticeable length of a notable silence, in nanoseconds, for this latency.
-pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
+pub fn min_silence_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
     // In a closed loop a silence means one slow response per connection. With a schedule there may be many.
     let ordinary_percent = if has_schedule { 50.0 } else { 99.0 };
     latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR).max(GAP_MIN_NS)
@@ -29,7 +29,7 @@ pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
 
 /// The nanoseconds of a gap during which onrush could have noticed a response: neither stalled nor held up by its
 /// script, with connections in the current stage.
-pub fn heard_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
+pub fn observed_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
     let not_stalled = uncovered_parts(gap, &outcome.stalls).into_iter();
     let free_ns: u64 = not_stalled.flat_map(|part| uncovered_parts(part, &outcome.in_script)).map(Gap::length_ns).sum();
     let empty_ns =

@@ -19,7 +19,7 @@ pub struct SummaryStatistics {
 
 impl SummaryStatistics {
     /// The exact figures of a distribution, divided by `unit`.
-    pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
+    pub fn from_distribution(distribution: &Distribution<u64>, unit: f64) -> Self {
         Self {
             mean: distribution.mean().unwrap_or(0.0) / unit,
             stdev: distribution.stdev() / unit,
@@ -30,7 +30,7 @@ impl SummaryStatistics {
     }
 
     /// The figures as wrk2 computes them from the bins; without values, most are NaN.
-    pub fn binned(distribution: Binned<'_>) -> Self {
+    pub fn from_bins(distribution: Binned<'_>) -> Self {
         Self {
             mean: distribution.mean(),
             stdev: distribution.stdev(),

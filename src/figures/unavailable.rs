@@ -7,7 +7,7 @@ use onrush_plan::Plan;
 use onrush_stats::Gap;
 use onrush_stats::silences::{GAP_MIN_NS, uncovered_parts, union_of_gaps};
 
-use super::silences::silences;
+use super::silences::notable_silences;
 use crate::run::{DueGap, Outcome, nanos};
 
 /// A target is unavailable after this many times the usual latency without a response.
@@ -33,9 +33,9 @@ impl Unavailability {
     /// `None` without a schedule, or if unknown.
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let due_gaps = outcome.due_gaps.as_deref()?;
-        let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
+        let longer_than_ns = usual_latency_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
         let elapsed_ns = nanos(outcome.elapsed);
-        let excused = excused(plan, outcome, elapsed_ns);
+        let excused = excused_gaps(plan, outcome, elapsed_ns);
         let parts = due_gaps.iter().map(|it| (*it, uncovered_parts(it.gap, &excused)));
         let is_long = |(_, parts): &(DueGap, Vec<Gap>)| total_ns(parts) > longer_than_ns;
         let (times, spans): (Vec<DueGap>, Vec<Vec<Gap>>) = parts.filter(is_long).unzip();
@@ -55,17 +55,17 @@ impl Unavailability {
 }
 
 /// The time without a response for far longer than usual, while requests were due or, without a schedule, in flight.
-pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
+pub fn unanswered_time(plan: &Plan, outcome: &Outcome) -> Duration {
     let ns = match Unavailability::from_outcome(plan, outcome) {
         Some(unavailable) => total_ns(&unavailable.spans),
-        None => silences(plan, outcome).into_iter().map(|(_, heard_ns)| heard_ns).sum(),
+        None => notable_silences(plan, outcome).into_iter().map(|(_, heard_ns)| heard_ns).sum(),
     };
     Duration::from_nanos(ns)
 }
 
 /// The median latency in nanoseconds: over all responses, or over those unaffected by a time without responses and its
 /// backlog, whichever is lower.
-fn usual_ns(outcome: &Outcome) -> u64 {
+fn usual_latency_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
     let latency = &outcome.totals.latency;
     let free = held.map(|held| latency.without_part(held)).filter(|free| free.count() > 0);
@@ -75,7 +75,7 @@ fn usual_ns(outcome: &Outcome) -> u64 {
 
 /// The times in which missing responses say nothing about the target: onrush was stalled or held up by its script, or
 /// stages had no due requests or no connections.
-fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
+fn excused_gaps(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
     let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle_times());
     let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.times_without_connections(0, elapsed_ns));
     let of_plan = idle.into_iter().chain(empty).map(|(from_ns, until_ns)| Gap { from_ns, until_ns });

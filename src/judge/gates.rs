@@ -224,7 +224,7 @@ fn judge_percentile(term: &Term, document: &Document) -> Option<Judged> {
         term.comparison.holds(figure, limit.as_nanos() as f64)
     };
     let between = PercentileBounds { lower_ns: at_once.map_or(lower_ns, |ns| ns.min(lower_ns)), upper_ns: never };
-    let mut was = between.because(count_unbounded_requests(&document.requests, open_loop, &estimate, true));
+    let mut was = between.with_reason(count_unbounded_requests(&document.requests, open_loop, &estimate, true));
     if never.is_some() {
         was += &largest_value_clause(term.metric, estimate.due());
     }

@@ -34,7 +34,7 @@ pub struct WaitingLine<'a> {
 impl Observer for WaitingLine<'_> {
     fn on_waiting(&mut self, waiting: &Waiting) {
         if self.is_said {
-            say(&failure::waiting(self.plan, waiting));
+            say(&failure::waiting_line(self.plan, waiting));
         }
     }
 

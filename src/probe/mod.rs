@@ -15,7 +15,7 @@ use onrush_plan::{Load, Plan, Probing, Stop};
 use onrush_stats::{Errors, Phase, Totals};
 use onrush_text::units::{spaced, thousands};
 
-use crate::failure::why_row;
+use crate::failure::describe_row_cause;
 use crate::run::{Interrupt, Outcome, Probe, RUN_TICK, RunEnd, Slot, TICK, Tail, TailEnd, nanos};
 use crate::session;
 
@@ -240,7 +240,7 @@ impl ProbedRun<'_> {
             let rows = totals.ledger.rows().iter();
             let rows = rows
                 .filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned));
-            let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, self.plan));
+            let most = rows.max_by_key(|row| row.count).map(|row| describe_row_cause(row, self.plan));
             return Some(format!(
                 "{} failed during the probe: {}",
                 if failed == 1 {

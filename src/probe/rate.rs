@@ -6,7 +6,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::figures::batches::variance;
+use crate::figures::batches::batch_variance;
 use crate::run::Elasticity;
 
 /// Batches per window, if it has that many ticks.
@@ -73,7 +73,7 @@ impl MeasuredRate {
         let size = batch_size(ticks.len(), f64::from(in_flight) / per_tick);
         let batches: Vec<f64> = ticks.rchunks_exact(size).map(|ticks| ticks.iter().sum()).collect();
         let mean = batches.iter().sum::<f64>() / batches.len() as f64;
-        let dispersion = if mean > 0.0 { variance(&batches) / mean } else { 0.0 };
+        let dispersion = if mean > 0.0 { batch_variance(&batches) / mean } else { 0.0 };
         let cut = bursts.remainder(ticks.len() as f64);
         Some(Self {
             in_flight,

@@ -18,9 +18,9 @@ use super::{
     LedgerRow, Moment, OfName, OpenLoop, Phases, RequestLog, Requests, Row, RowLatency, SCHEMA, Script, Shortage,
     Shown, StageRow, StoppedThread, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
-use crate::failure::{self, Failure, why_row};
-use crate::figures::correct::{rewritten, spacing_of};
-use crate::figures::rate::{counted, rate};
+use crate::failure::{self, Failure, describe_row_cause};
+use crate::figures::correct::{batch_spacing_us, rewrite_as_wrk};
+use crate::figures::rate::{count_per_second, counted_requests};
 use crate::run::{self, MachineShare, Outcome, host, nanos};
 
 /// Nanoseconds in a second.
@@ -65,7 +65,7 @@ impl Document {
         let requests = Requests { returned: of_http2.unwrap_or(requests.returned), ..requests };
         let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
         let evidence = Evidence::of(plan, outcome);
-        let rewritten = || open_loop.is_none().then(|| rewritten(plan, outcome));
+        let rewritten = || open_loop.is_none().then(|| rewrite_as_wrk(plan, outcome));
         Self {
             schema: SCHEMA,
             tool: Tool::own(outcome.backend),
@@ -82,11 +82,11 @@ impl Document {
             ended: Ended::of(outcome.ended),
             lost_threads: outcome.count_lost_threads(),
             stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
-            incomplete: failure::incomplete(outcome).map(|words| outcome.known.redact_in(&words)),
+            incomplete: failure::incompleteness_reason(outcome).map(|words| outcome.known.redact_in(&words)),
             requests,
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
-            rate_per_s: rate(counted(outcome), duration_s),
+            rate_per_s: count_per_second(counted_requests(outcome), duration_s),
             in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
             connections: Connections {
                 asked: u64::from(plan.load.connections),
@@ -113,13 +113,14 @@ impl Document {
                     .filter(|_| !plan.dialect.is_compat() && !plan.once)
                     .and_then(|rewritten| rewritten.mean_us()),
                 wrk: rewritten().filter(|_| is_rewritten).map(|rewritten| view(&rewritten.distribution())),
-                wrk_spacing_us: is_rewritten.then(|| spacing_of(plan, outcome)),
+                wrk_spacing_us: is_rewritten.then(|| batch_spacing_us(plan, outcome)),
                 wrk2: open_loop
                     .and_then(|open_loop| open_loop.wrk2.as_deref())
                     .map(|recorded| Wrk2::of(recorded, plan.output.u_latency)),
             },
             open_loop: open_loop.and_then(|open_loop| {
-                let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
+                let rates =
+                    (count_per_second(open_loop.due, duration_s), count_per_second(requests.started, duration_s));
                 OpenLoop::of(plan, outcome, rates)
             }),
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
@@ -363,12 +364,12 @@ impl LedgerRow {
         Self {
             example_is: ExampleKind::of(row.cause).filter(|_| !example.is_empty()),
             advice,
-            ours: failure.is_ours(),
+            ours: failure.is_local_exhaustion(),
             phase: row.phase.name().to_owned(),
             cause: match row.cause {
                 // It has what was typed.
-                Cause::Check(_) => outcome.known.redact_in(&why_row(row, plan)),
-                _ => why_row(row, plan),
+                Cause::Check(_) => outcome.known.redact_in(&describe_row_cause(row, plan)),
+                _ => describe_row_cause(row, plan),
             },
             count: row.count,
             first_s: row.first_s(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hdr::Hdr;
 use super::{Document, Latency};
-use crate::figures::correct::{self, Rewritten};
+use crate::figures::correct::{self, CorrectedLatencies};
 use crate::figures::latency;
 
 /// The latencies with a schedule as wrk2 records them, each a histogram of whole microseconds: an HdrHistogram, V2
@@ -79,10 +79,10 @@ impl Document {
             let values: Distribution<u64> = batch.as_ref().unwrap_or(service).values()?;
             // A century exceeds any timeout and does not overflow durations.
             let timeout = self.plan.timeout_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
-            if correct::number(&values, timeout, spacing_us) != u128::from(wrk.count) {
+            if correct::rewritten_count(&values, timeout, spacing_us) != u128::from(wrk.count) {
                 return Err(Corrupt::Count);
             }
-            return Ok(latency::ShownLatency::Rewritten(Rewritten::new(&values, timeout, spacing_us)));
+            return Ok(latency::ShownLatency::Rewritten(CorrectedLatencies::new(&values, timeout, spacing_us)));
         }
         Ok(latency::ShownLatency::Measured(Cow::Owned(self.shown_latency().values()?)))
     }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onrush_stats::Corrupt;
 
+use super::count_per_second;
 use super::counts::add_counts;
 use super::distribution::{figure, total};
 use super::named::Named;
 use super::open_loop::percentiles_us;
-use super::rate;
 use super::runs;
 use super::sources::{Segment, nanos};
 use super::{
@@ -59,13 +59,13 @@ impl Document {
         sum.duration_s = lasted_ns as f64 / 1e9;
         sum.in_flight = InFlight::sum(&documents, lasted_ns);
         sum.thread_rates = ThreadRates::sum(&documents)?;
-        sum.rate_per_s = rate(documents.iter().map(|document| document.counted()).sum(), sum.duration_s);
+        sum.rate_per_s = count_per_second(documents.iter().map(|document| document.counted()).sum(), sum.duration_s);
         sum.connections.asked = sources.most(|run| run.asked).max(sum.connections.asked);
         sum.connections.established = sources.most(|run| run.established).max(sum.connections.established);
         sum.open_loop = OpenLoop::sum(&documents, sum.latency.scheduled.as_ref(), sum.duration_s)?;
         if let Some(open_loop) = &mut sum.open_loop {
-            open_loop.due_per_s = rate(sum.requests.due.unwrap_or_default(), sum.duration_s);
-            open_loop.sent_per_s = rate(sum.requests.started, sum.duration_s);
+            open_loop.due_per_s = count_per_second(sum.requests.due.unwrap_or_default(), sum.duration_s);
+            open_loop.sent_per_s = count_per_second(sum.requests.started, sum.duration_s);
         }
         sum.stages = StageRow::sum(&documents, &sources)?;
         sum.names = OfName::sum(&documents)?;

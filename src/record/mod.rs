@@ -58,7 +58,7 @@ use serde::{Deserialize, Serialize};
 use evidence::Evidence;
 use gate::Gate;
 
-pub use crate::figures::rate::{counted, rate};
+pub use crate::figures::rate::{count_per_second, counted_requests};
 pub use addresses::{Addresses, LeftOut};
 pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};

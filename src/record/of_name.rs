@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::{statistic_us, total};
 use super::{Distribution, Document, distribution};
-use crate::figures::rate::rate;
+use crate::figures::rate::count_per_second;
 
 /// What became of the requests of one name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl OfName {
             Metric::Latency(LatencyView::Shown, statistic) => {
                 return statistic_us(&self.latency.values().ok()?, statistic);
             }
-            Metric::Rate => return Some(rate(self.completed, duration_s)),
+            Metric::Rate => return Some(count_per_second(self.completed, duration_s)),
             Metric::Errors => return (self.all() > 0).then(|| self.errors() as f64 / self.all() as f64),
             Metric::Requests => self.completed,
             Metric::Status(status) => self.status.get(&status).copied().unwrap_or(0),

@@ -7,11 +7,11 @@ use onrush_stats::{Corrupt, has_enough_beyond};
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Document, Unavailable, distribution};
-use crate::figures::Incomplete;
+use crate::figures::IncompleteRequests;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds;
-use crate::figures::estimate::{Due, KnownPercentile, PercentileEstimates};
-use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
+use crate::figures::estimate::{DueRequests, KnownPercentile, PercentileEstimates};
+use crate::figures::rate::{requested_by_end_per_s, requested_per_s};
 use crate::figures::unavailable;
 use crate::run::Outcome;
 
@@ -124,8 +124,8 @@ impl OpenLoop {
         let mut new = Self {
             due_per_s,
             sent_per_s,
-            asked_per_s: asked_per_s(plan, outcome)?,
-            asked_by_end_per_s: asked_by_end_per_s(plan, outcome)?,
+            asked_per_s: requested_per_s(plan, outcome)?,
+            asked_by_end_per_s: requested_by_end_per_s(plan, outcome)?,
             lateness: distribution(lateness, percents),
             run_on_s: outcome.ran_on.as_secs_f64(),
             later: some(later),
@@ -153,19 +153,19 @@ impl OpenLoop {
     }
 
     /// The requests without a complete response, of which so many failed in the run.
-    pub fn incomplete(&self, failed: u64) -> Incomplete {
+    pub fn incomplete(&self, failed: u64) -> IncompleteRequests {
         let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-        let incomplete = Incomplete::new(count(&self.censored), count(&self.open), failed + self.later_failed);
-        Incomplete { later: count(&self.later), ..incomplete }
+        let incomplete = IncompleteRequests::new(count(&self.censored), count(&self.open), failed + self.later_failed);
+        IncompleteRequests { later: count(&self.later), ..incomplete }
     }
 
     /// The requests that were due, of which these had a response in the run, and so many failed in it.
-    pub(super) fn due(&self, completed: onrush_stats::Distribution<u64>, failed: u64) -> Result<Due, Corrupt> {
+    pub(super) fn due(&self, completed: onrush_stats::Distribution<u64>, failed: u64) -> Result<DueRequests, Corrupt> {
         let values =
             |times: &Option<Distribution>| times.as_ref().map_or_else(|| Ok(Default::default()), |it| it.values());
         let mut completed = completed;
         completed += &values(&self.later)?;
-        Ok(Due {
+        Ok(DueRequests {
             completed,
             censored: values(&self.censored)?,
             open: values(&self.open)?,
@@ -178,13 +178,13 @@ impl OpenLoop {
 
 impl Document {
     /// The requests without a complete response, where the percentiles include them.
-    pub fn incomplete(&self) -> Incomplete {
+    pub fn incomplete(&self) -> IncompleteRequests {
         self.bounded().map(|open_loop| open_loop.incomplete(self.requests.failed())).unwrap_or_default()
     }
 
     /// Whether enough values lie beyond a percentile that nobody asked for.
     pub fn is_sure_of(&self, percent: Percent) -> bool {
-        has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().with_time())
+        has_enough_beyond(percent.value(), self.shown_latency().count + self.incomplete().timed_count())
     }
 
     /// The percentiles of the latency that the text shows, over all requests that were due; without a schedule, or where
@@ -197,7 +197,7 @@ impl Document {
         let completed = self.shown_latency().values()?;
         Ok(PercentileEstimates::new(match self.bounded() {
             Some(open_loop) => open_loop.due(completed, self.requests.failed())?,
-            None => Due { completed, is_steady: true, ..Due::default() },
+            None => DueRequests { completed, is_steady: true, ..DueRequests::default() },
         }))
     }
 

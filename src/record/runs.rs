@@ -13,7 +13,7 @@ use super::evidence::{
     Stall, Target, Thirds, Unreadable,
 };
 use super::{Document, Source, Sources};
-use crate::figures::silences::least_ns;
+use crate::figures::silences::min_silence_ns;
 
 /// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none.
 ///
@@ -157,7 +157,7 @@ impl<'a> Runs<'a> {
         let of = |count: Option<u64>| count.unwrap_or_default();
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
-        let silences = self.silences(least_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
+        let silences = self.silences(min_silence_ns(values, open_loop.is_some()), open_loop.map(|_| sum.rate_per_s));
         let asked_per_s = self.together(|load| load.asked_per_s);
         let is_heard = open_loop.is_none() && requests.completed > 0;
         // What else failed where nothing could be read has the same reason.

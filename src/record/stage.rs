@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::total;
 use super::sources::nanos;
 use super::{Distribution, Document, Sources, distribution};
-use crate::figures::rate::rate;
+use crate::figures::rate::count_per_second;
 use crate::run::Outcome;
 
 /// What was measured in one stage of `--stages`, whose times are rounded up to tenths of a second.
@@ -64,7 +64,7 @@ impl StageRow {
                 connections: plan.levels.as_ref().map(|levels| levels.connections_between(stage.from, until)),
                 started: counters.started,
                 completed: counters.completed,
-                rate_per_s: rate(counters.completed, until_s - from_s),
+                rate_per_s: count_per_second(counters.completed, until_s - from_s),
                 late: open_loop.map(|open_loop| open_loop.late),
                 dropped: open_loop.map(|open_loop| open_loop.dropped),
                 errors: ledger.totals(),
@@ -124,7 +124,7 @@ impl StageRow {
             connections: Option::zip(connections(|(from, _)| from), connections(|(_, to)| to)),
             started: count(|part| part.started),
             completed,
-            rate_per_s: rate(completed, length_s),
+            rate_per_s: count_per_second(completed, length_s),
             late: parts.iter().map(|part| part.late).sum(),
             dropped: parts.iter().map(|part| part.dropped).sum(),
             errors,

@@ -42,8 +42,10 @@ impl ThreadRates {
         // Without samples, wrk2's figures are no numbers.
         let SummaryStatistics { mean, stdev, min, max, within } = match rates.max() {
             None => SummaryStatistics::default(),
-            Some(max) if as_wrk2 => SummaryStatistics { max: max as f64, ..SummaryStatistics::binned(rates.binned()) },
-            Some(_) => SummaryStatistics::measured(rates, 1.0),
+            Some(max) if as_wrk2 => {
+                SummaryStatistics { max: max as f64, ..SummaryStatistics::from_bins(rates.binned()) }
+            }
+            Some(_) => SummaryStatistics::from_distribution(rates, 1.0),
         };
         let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Hdr::of(rates) };
         if !as_wrk2 {
@@ -58,7 +60,7 @@ impl ThreadRates {
     pub fn figures(&self, as_wrk2: bool) -> SummaryStatistics {
         let Self { mean, stdev, min, max, within, .. } = *self;
         if as_wrk2 && within.is_none() {
-            return SummaryStatistics::binned(Distribution::new().binned());
+            return SummaryStatistics::from_bins(Distribution::new().binned());
         }
         SummaryStatistics { mean, stdev, min, max, within }
     }

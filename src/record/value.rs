@@ -7,7 +7,7 @@ use onrush_stats::{Corrupt, Distribution, Errors};
 use super::distribution::statistic_us;
 use super::{Document, Row};
 use crate::figures::NS_PER_US;
-use crate::figures::rate::rate;
+use crate::figures::rate::count_per_second;
 
 /// The number of errors of a kind.
 pub fn errors(kind: ErrorKind, errors: &Errors) -> u64 {
@@ -29,7 +29,7 @@ impl Document {
         let count = match metric {
             Metric::Latency(view, statistic) => return self.latency(view, statistic),
             Metric::Rate => return Some(self.rate_per_s),
-            Metric::Transfer => return Some(rate(self.bytes_received, self.duration_s)),
+            Metric::Transfer => return Some(count_per_second(self.bytes_received, self.duration_s)),
             Metric::Duration => return Some(self.duration_s * 1e6),
             Metric::Errors => {
                 let all = self.requests.all();
@@ -118,7 +118,7 @@ impl Document {
     /// A latency as the imitated tool shows it.
     fn imitated_latency(&self, statistic: Statistic) -> Option<f64> {
         let shown = self.text_latency().ok().filter(|_| self.requests.completed > 0)?;
-        let figures = shown.figures_us();
+        let figures = shown.summary_us();
         figures.within?;
         Some(match statistic {
             Statistic::Least => figures.min,
@@ -146,8 +146,8 @@ impl Row {
                 };
                 return Some(ns / NS_PER_US);
             }
-            Metric::Rate => return Some(rate(self.completed, self.length_s)),
-            Metric::Transfer => return Some(rate(self.bytes_received, self.length_s)),
+            Metric::Rate => return Some(count_per_second(self.completed, self.length_s)),
+            Metric::Transfer => return Some(count_per_second(self.bytes_received, self.length_s)),
             Metric::Duration => return Some(self.length_s * 1e6),
             Metric::Requests => self.completed,
             Metric::Started => self.started,

@@ -3,10 +3,10 @@
 use onrush_plan::{Dialect, Plan};
 use onrush_stats::{FailureRow, OpenLoopStats};
 
-use crate::failure::{class, why};
+use crate::failure::{describe_cause, wrk_error_class};
 use crate::figures::NS_PER_US;
-use crate::figures::correct::rewritten;
-use crate::figures::rate::counted;
+use crate::figures::correct::rewrite_as_wrk;
+use crate::figures::rate::counted_requests;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, ScriptSummary, StatisticsView};
 
@@ -19,9 +19,9 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     let mut latency = if let Some(scheduled) = &scheduled {
         scheduled.clone()
     } else if plan.dialect.is_compat() {
-        let rewritten = rewritten(plan, outcome);
-        let figures = rewritten.figures();
-        let values = rewritten.values().into_iter().map(|(value, count)| (value as f64, count));
+        let rewritten = rewrite_as_wrk(plan, outcome);
+        let figures = rewritten.summary_us();
+        let values = rewritten.value_counts().into_iter().map(|(value, count)| (value as f64, count));
         StatisticsView::new(figures.mean, figures.stdev, values)
     } else {
         measured.clone()
@@ -29,13 +29,13 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     latency.raw = Some(Box::new(measured));
     latency.scheduled = scheduled.map(Box::new);
     let row = |row: &FailureRow| LedgerRow {
-        phase: class(row.phase).to_owned(),
-        cause: why(row.cause, plan),
+        phase: wrk_error_class(row.phase).to_owned(),
+        cause: describe_cause(row.cause, plan),
         count: row.count,
     };
     ScriptSummary {
         duration_us: u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX),
-        requests: counted(outcome),
+        requests: counted_requests(outcome),
         bytes: totals.counters.bytes_received,
         errors: totals.ledger.totals(),
         ledger: totals.ledger.rows().iter().map(row).collect(),

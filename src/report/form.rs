@@ -15,9 +15,9 @@ use super::spectrum::Spectrum;
 use super::table::TableLayout;
 use super::text::{ReportText, ReportTotals, StreamLimits};
 use super::{account, markdown, opening, parts, table};
-use crate::figures::estimate::{Due, KnownPercentile, PercentileEstimates};
+use crate::figures::estimate::{DueRequests, KnownPercentile, PercentileEstimates};
 use crate::figures::latency::ShownLatency;
-use crate::figures::{Incomplete, NS_PER_US, SummaryStatistics, rate};
+use crate::figures::{IncompleteRequests, NS_PER_US, SummaryStatistics, rate};
 use crate::record::{Distribution, Document, Phases, Requests, VERDICT_MIN};
 
 /// Form of a result on standard output.
@@ -121,7 +121,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
             [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
         parts.iter().flatten().for_each(|parts| percentiles += &parts.text());
     }
-    let mut latency_us = latency.figures_us();
+    let mut latency_us = latency.summary_us();
     if is_native && latency_us.within.is_some() {
         latency_us.max = document.max_us().unwrap_or(latency_us.max);
     }
@@ -146,8 +146,8 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
             interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
             streams: stream_limits(document).filter(|_| is_native),
             statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
-            rate_per_s: rate::rate(document.counted(), seconds),
-            bytes_per_s: rate::rate(document.bytes_received, seconds),
+            rate_per_s: rate::count_per_second(document.counted(), seconds),
+            bytes_per_s: rate::count_per_second(document.bytes_received, seconds),
         },
     })
 }
@@ -228,8 +228,8 @@ fn latency_spectrum(
         return Ok(Spectrum::from_wrk2_bins(&microseconds(values)));
     }
     if !is_shown {
-        let due = Due { completed: values.clone(), is_steady: true, ..Due::default() };
-        return Ok(Spectrum::from_measured(values, PercentileEstimates::new(due), Incomplete::default()));
+        let due = DueRequests { completed: values.clone(), is_steady: true, ..DueRequests::default() };
+        return Ok(Spectrum::from_measured(values, PercentileEstimates::new(due), IncompleteRequests::default()));
     }
     Ok(Spectrum::from_measured(values, document.estimate()?, document.incomplete()))
 }
@@ -254,7 +254,7 @@ fn phase_rows(document: &Document, breakout: Breakout) -> Result<Vec<(&'static s
         Breakout::WrkCmm => vec![connect, ttfb, ttlb],
         Breakout::All => vec![connect, tls, ttfb, ttlb],
     };
-    let figures = |phase: &Distribution| Ok(SummaryStatistics::measured(&phase.values()?, NS_PER_US));
+    let figures = |phase: &Distribution| Ok(SummaryStatistics::from_distribution(&phase.values()?, NS_PER_US));
     rows.into_iter()
         .map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(SummaryStatistics::default()), figures)?)))
         .collect()
@@ -270,7 +270,7 @@ fn wrk_cmm_json(document: &Document) -> Result<String, Corrupt> {
     let _ = writeln!(text, "\t\"duration_in_microseconds\": {:.2},", document.duration_s * 1e6);
     let _ = writeln!(text, "\t\"bytes\": {},", document.bytes_received);
     let _ = writeln!(text, "\t\"requests_per_sec\": {:.2},", document.rate_per_s);
-    let bytes_per_s = rate::rate(document.bytes_received, document.duration_s);
+    let bytes_per_s = rate::count_per_second(document.bytes_received, document.duration_s);
     let _ = writeln!(text, "\t\"bytes_transfer_per_sec\": {bytes_per_s:.2},");
     let entries = PERCENTS.map(|(name, percent)| {
         let us = percentile_us(percent);
@@ -383,7 +383,7 @@ mod tests {
             let document = Document::judged(&plan, &outcome);
             let read: Document = serde_json::from_str(&document.to_json()).unwrap();
             let (was, is) = (ShownLatency::from_outcome(&plan, &outcome), read.text_latency().unwrap());
-            let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.figures_us(), time_us);
+            let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.summary_us(), time_us);
             assert_eq!(row(&is), row(&was), "{round} {dialect:?}");
             for percent in [0.0, 50.0, 75.0, 90.0, 99.0, 99.99, 100.0] {
                 let cells = [&was, &is].map(|latency| time_us(latency.percentile_us(percent)));

@@ -12,7 +12,7 @@ use super::{account, parts};
 use crate::figures::NS_PER_US;
 use crate::figures::estimate::KnownPercentile;
 use crate::record::gate::Gate;
-use crate::record::{Document, VERDICT_MIN, rate};
+use crate::record::{Document, VERDICT_MIN, count_per_second};
 
 /// Default percentiles, shown if enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];
@@ -59,7 +59,7 @@ fn inline_code(line: &str) -> String {
 fn table_rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
     let elapsed = units::time_us((duration_s * 1e6).floor());
-    let bytes_per_s = units::binary(rate(*bytes_received, *duration_s));
+    let bytes_per_s = units::binary(count_per_second(*bytes_received, *duration_s));
     let latency = if document.open_loop.is_some() { "latency since due" } else { "latency" };
     let statuses: Vec<(u16, u64)> = status.clone().into_iter().collect();
     let verdict = document.verdict.as_ref().filter(|_| Duration::from_secs_f64(duration_s.max(0.0)) >= VERDICT_MIN);

@@ -10,7 +10,7 @@ use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
 use onrush_text::misleads;
 use onrush_text::units;
 
-use crate::failure::{agreed, failed_check};
+use crate::failure::{failed_check, handshake_lines};
 use crate::run::Outcome;
 
 /// The request after `> `, the heads of the response after `< `, or the HTTP/2 frames in both directions. Then the
@@ -19,7 +19,7 @@ pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, format_transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
     let checks = completed.map_or_else(String::new, |transcript| format_checks(plan, transcript, outcome));
-    text + &agreed(&outcome.totals.handshakes) + &checks
+    text + &handshake_lines(&outcome.totals.handshakes) + &checks
 }
 
 /// `checks: all 3 hold`, or the failed ones.

@@ -6,7 +6,7 @@ use onrush_text::units;
 
 use super::table::bounded;
 use crate::figures::estimate::{KnownPercentile, PercentileEstimates};
-use crate::figures::{Incomplete, NS_PER_US};
+use crate::figures::{IncompleteRequests, NS_PER_US};
 
 /// Title of the block of scheduled latencies.
 pub const RECORDED: &str = "Recorded Latency";
@@ -37,12 +37,16 @@ pub struct Spectrum {
     /// Number of values in the mean, deviation and maximum.
     count: u64,
     /// Requests without a value.
-    incomplete: Incomplete,
+    incomplete: IncompleteRequests,
 }
 
 impl Spectrum {
     /// From measurements in nanoseconds. Percentiles cover all due requests, the other figures complete responses.
-    pub fn from_measured(completed: &Distribution<u64>, estimate: PercentileEstimates, incomplete: Incomplete) -> Self {
+    pub fn from_measured(
+        completed: &Distribution<u64>,
+        estimate: PercentileEstimates,
+        incomplete: IncompleteRequests,
+    ) -> Self {
         let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
         let max = estimate.requests().completed.max();
         let all = estimate.distribution();
@@ -52,7 +56,7 @@ impl Spectrum {
         Self {
             percentile: Box::new(move |percent| {
                 let known = estimate.percentile(percent).unwrap_or(KnownPercentile::About(0));
-                (known.sign(), known.ns() as f64 / NS_PER_US)
+                (known.bound_sign(), known.ns() as f64 / NS_PER_US)
             }),
             steps,
             step_us: 1.0 / NS_PER_US,
@@ -76,7 +80,7 @@ impl Spectrum {
             max_us: binned.max() as f64,
             oldest_us: 0.0,
             count: recorded.count(),
-            incomplete: Incomplete::default(),
+            incomplete: IncompleteRequests::default(),
             percentile: Box::new(move |percent| ("", recorded.binned().percentile(percent) as f64)),
         }
     }
@@ -102,7 +106,7 @@ impl Spectrum {
 
     /// True if enough values lie beyond a percentile to make it meaningful.
     pub fn has_enough_beyond(&self, percent: f64) -> bool {
-        has_enough_beyond(percent, self.count + self.incomplete.with_time())
+        has_enough_beyond(percent, self.count + self.incomplete.timed_count())
     }
 
     /// First part of the block: the title and the percentiles, requested or default. In native form, default
@@ -139,7 +143,7 @@ impl Spectrum {
         let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(format_ms);
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
-        text += &incomplete.lines();
+        text += &incomplete.histogram_comments();
         text += &format!("#[Buckets = {BUCKETS:12}, SubBuckets     = {SUB_BUCKETS:12}]\n");
         text + "----------------------------------------------------------\n"
     }
@@ -153,7 +157,7 @@ fn format_ms(us: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::estimate::Due;
+    use crate::figures::estimate::DueRequests;
 
     /// Block published in wrk2's README, without the last lines: mean and deviation cannot be derived from the
     /// spectrum.
@@ -285,8 +289,14 @@ mod tests {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
-        let due = Due { completed: completed.clone(), censored: censored.clone(), is_steady: true, ..Due::default() };
-        let spectrum = Spectrum::from_measured(&completed, PercentileEstimates::new(due), Incomplete::new(1, 0, 3));
+        let due = DueRequests {
+            completed: completed.clone(),
+            censored: censored.clone(),
+            is_steady: true,
+            ..DueRequests::default()
+        };
+        let spectrum =
+            Spectrum::from_measured(&completed, PercentileEstimates::new(due), IncompleteRequests::new(1, 0, 3));
         let asked = ["50", "99.5"].map(|percent| percent.parse().unwrap());
         let block = spectrum.format_list(RECORDED, Some(&asked), true) + &spectrum.format_detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n  Oldest request without a response: 5.00s\n";
@@ -303,7 +313,7 @@ mod tests {
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
-        let open = Incomplete::new(1, 1, 0).lines();
+        let open = IncompleteRequests::new(1, 1, 0).histogram_comments();
         assert_eq!(open, "#[Open    =            1 still open at the end, counted like others of their age]\n");
     }
 
@@ -317,8 +327,8 @@ mod tests {
         };
         let spectrum = |censored: &Distribution<u64>| {
             let (completed, censored) = (completed.clone(), censored.clone());
-            let incomplete = Incomplete::new(censored.count(), 0, 0);
-            let due = Due { completed: completed.clone(), censored, is_steady: true, ..Due::default() };
+            let incomplete = IncompleteRequests::new(censored.count(), 0, 0);
+            let due = DueRequests { completed: completed.clone(), censored, is_steady: true, ..DueRequests::default() };
             Spectrum::from_measured(&completed, PercentileEstimates::new(due), incomplete)
         };
         let fewer = spectrum(&Distribution::new());

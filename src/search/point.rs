@@ -135,7 +135,7 @@ impl Point {
                 let due = SearchVariable::Rate.load_for_users(load) * length.as_secs_f64();
                 let completed: u64 = windows.iter().map(|window| window.completed).sum();
                 let ended = (completed + counters.failed + counters.abandoned) as f64;
-                let in_flight = usual_in_flight(&windows, length, bounds::together(plan, outcome));
+                let in_flight = usual_in_flight(&windows, length, bounds::send_group_size(plan, outcome));
                 Some((due, ended, chance_deviation(plan, due) + in_flight))
             }
             SearchVariable::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
@@ -147,7 +147,7 @@ impl Point {
         let measured = MeasuredRun { reached, windows, completed: counters.completed, stalled, excess, terms };
         let point = Self::judge(load, length, measured, lowest_latency_limit_ns(&search.objective));
         let is_broken_by_errors = errors::errors_break_objective(&search.objective, outcome);
-        let silent = unavailable::unanswered(plan, outcome);
+        let silent = unavailable::unanswered_time(plan, outcome);
         let unconnected = outcome.totals.ledger.totals().connect;
         Self { confirms, starved: Starvation::from_outcome(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
@@ -233,7 +233,7 @@ fn stalled(outcome: &Outcome, length: Duration) -> Duration {
 /// Number of requests that a target that keeps up may have in flight at the end of a run.
 pub(super) fn usual_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
     let completed: u64 = windows.iter().map(|window| window.completed).sum();
-    bounds::most_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)
+    bounds::usual_peak_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)
 }
 
 /// The mean latency, in nanoseconds.
@@ -277,7 +277,7 @@ fn mean_latency_slope(windows: &[Window], length: Duration) -> Option<(f64, f64)
     if points.len() < WINDOWS as usize - 1 {
         return None;
     }
-    crate::figures::slope::slope(&points)
+    crate::figures::slope::linear_slope(&points)
 }
 
 #[cfg(test)]

@@ -594,17 +594,17 @@ impl<'a> SearchRuns<'a> {
             return Err(MachineLost(why).into());
         }
         self.spares = spares;
-        if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
+        if let Some(sentence) = failure::stuck_thread_lines(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
         if !outcome.stopped.is_empty() && outcome.breakdown.is_none() {
-            let ended = failure::ended_by_script(&outcome);
+            let ended = failure::ended_by_script_message(&outcome);
             return Err(anyhow!("{ended}: a search needs a script that never calls thread:stop()"));
         }
         match &outcome.breakdown {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
-            Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::thread_died(*thread))),
+            Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::thread_panic_message(*thread))),
             None => {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
@@ -628,7 +628,7 @@ impl<'a> SearchRuns<'a> {
         };
         match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_requested()) {
             Some((address, cause)) => {
-                let line = failure::refusal(plan, outcome, address, cause);
+                let line = failure::start_refusal(plan, outcome, address, cause);
                 Err(NoResult { line, code: EXIT_NOT_STARTED })
             }
             None => Ok(()),

@@ -59,7 +59,7 @@ fn send_request(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Resu
 /// Why a run does not count; `None` if the run counts.
 pub(crate) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let RunEnd::Refused { address, cause } = outcome.ended {
-        return Some(TargetRefused(failure::refusal(plan, outcome, address, cause)).into());
+        return Some(TargetRefused(failure::start_refusal(plan, outcome, address, cause)).into());
     }
-    failure::incomplete(outcome).map(|why| anyhow!(why))
+    failure::incompleteness_reason(outcome).map(|why| anyhow!(why))
 }

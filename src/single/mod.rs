@@ -140,7 +140,7 @@ impl RunEnding<'_> {
         files: Files,
     ) -> Screen {
         if let RunEnd::Refused { address, cause } = outcome.ended {
-            self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
+            self.said.push(format!("onrush: {}", failure::start_refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
             return opening.screen;
         }
@@ -255,7 +255,9 @@ impl RunEnding<'_> {
 
     /// Records why a run broke off, if it did.
     fn record_breakdown(&mut self, outcome: &Outcome) {
-        for sentence in failure::stuck(outcome).into_iter().chain(failure::stuck_after(outcome)) {
+        for sentence in
+            failure::stuck_thread_lines(outcome).into_iter().chain(failure::late_stuck_thread_lines(outcome))
+        {
             self.code = EXIT_WRONG;
             self.said.push(format!("onrush: {sentence}"));
         }
@@ -268,7 +270,7 @@ impl RunEnding<'_> {
             }
             Some(Breakdown::Bug(thread)) => {
                 self.code = EXIT_WRONG;
-                self.said.push(format!("onrush: {}", failure::thread_died(*thread)));
+                self.said.push(format!("onrush: {}", failure::thread_panic_message(*thread)));
             }
         }
     }

@@ -71,7 +71,7 @@ impl Observer for RunOpening<'_> {
         let is_other = run::host::connections_within_limit(plan, shortage).is_some() && !plan.output.is_quiet;
         if plan.output.notes || is_other {
             let ports = run::host::port_shortage(plan, addresses, run::Ports::read());
-            failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
+            failure::shortage_note(plan, shortage, ports).iter().for_each(|line| say(line));
         }
     }
 

@@ -10,7 +10,7 @@ use super::group::RunGroup;
 use super::number::Number;
 use super::short::distinguishing_fields;
 use crate::figures::NS_PER_US;
-use crate::figures::rate::rate;
+use crate::figures::rate::count_per_second;
 use crate::record::{OfName, StageRow};
 use crate::report::parts;
 use crate::saved::SavedRun;
@@ -159,7 +159,7 @@ fn name_cells(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
     Ok(vec![
         Cell::text(of_name.name.clone()),
         count_cell(Some(of_name.completed)),
-        number_cell(Some(rate(of_name.completed, duration_s))),
+        number_cell(Some(count_per_second(of_name.completed, duration_s))),
         number_cell(of_name.latency.mean_us),
         number_cell(us(50.0)),
         number_cell(us(99.0)),

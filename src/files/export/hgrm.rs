@@ -35,7 +35,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let count = latency.count();
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
-    text += &document.incomplete().lines();
+    text += &document.incomplete().histogram_comments();
     // The shape of the histogram: a resolution of one part in a thousand, up to an hour in nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)

@@ -7,7 +7,7 @@ use onrush_plan::secrets::KnownSecrets;
 use onrush_stats::{Cause, Fate, LogEntry};
 use onrush_text::csv;
 
-use crate::failure::why;
+use crate::failure::describe_cause;
 
 /// The header line.
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
@@ -63,7 +63,7 @@ impl RequestLines {
 
     /// The cell describing a failure. Only the description of a check contains typed text.
     fn words(&self, cause: Cause) -> String {
-        let words = why(cause, &self.plan);
+        let words = describe_cause(cause, &self.plan);
         csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
     }
 }

@@ -6,7 +6,7 @@ use onrush_text::units::{counted, thousands};
 use rustix::io::Errno;
 
 use super::facts::{NoteFacts, duration};
-use crate::failure::{errno_words, too_few_files};
+use crate::failure::{errno_words, file_limit_message};
 use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 
 /// In nanoseconds. A stage that needs a connection for less time may end before the connection is established.
@@ -87,7 +87,7 @@ fn fewer_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bo
         _ => format!("only {} of {the}{asked}{so_far} were", thousands(opened)),
     };
     let why = match shortage {
-        Some(shortage) => format!(": {}", too_few_files(shortage.needed, shortage.allowed)),
+        Some(shortage) => format!(": {}", file_limit_message(shortage.needed, shortage.allowed)),
         None if failures || staged => String::new(),
         None => " before the run ended".to_owned(),
     };

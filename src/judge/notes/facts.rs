@@ -5,7 +5,7 @@ use std::time::Duration;
 use onrush_plan::Dialect;
 use onrush_stats::Distribution;
 
-use crate::figures::silences::least_ns;
+use crate::figures::silences::min_silence_ns;
 use crate::judge::verdict::HELD_UP;
 use crate::record::evidence::Silence;
 use crate::record::{self, Document};
@@ -66,7 +66,7 @@ impl<'a> NoteFacts<'a> {
         if plan.once || self.completed == 0 {
             return Vec::new();
         }
-        let least_ns = least_ns(&self.latency, open_loop.is_some());
+        let least_ns = min_silence_ns(&self.latency, open_loop.is_some());
         let all = evidence.iter().flat_map(|evidence| &evidence.load.silences).copied();
         all.filter(|silence| seconds_ns(silence.heard_s) >= least_ns).collect()
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use onrush_text::units::{counted, thousands};
 use rustix::io::Errno;
 
-use crate::failure::{errno_words, too_few_files};
+use crate::failure::{errno_words, file_limit_message};
 use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 
 /// Phases covered by other notes.
@@ -17,7 +17,7 @@ pub fn failure_notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> =
         document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
     rows.sort_by_key(|row| Reverse(row.count));
-    let said = document.connections.shortage.filter(|_| is_said).map(|it| too_few_files(it.needed, it.allowed));
+    let said = document.connections.shortage.filter(|_| is_said).map(|it| file_limit_message(it.needed, it.allowed));
     let note = |row| {
         let failure = LedgerFailure { row, document };
         let advice = row.advice.as_ref().filter(|advice| said.as_ref() != Some(advice));

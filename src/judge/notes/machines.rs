@@ -6,7 +6,7 @@ use std::time::Duration;
 use onrush_text::units::{counted, percentage, time_us};
 
 use super::format_seconds;
-use crate::failure::too_few_files;
+use crate::failure::file_limit_message;
 use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
 /// A machine is far away if its round trip is at least this many times the shortest one, and at least this long.
@@ -62,7 +62,7 @@ fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
     let text = format!(
         "machine {number} ({}) had room for only {connections}; there, {}",
         machine.name,
-        too_few_files(needed, allowed)
+        file_limit_message(needed, allowed)
     );
     Some(machine_note(NoteId::FewerConnections, Weight::Doubt, text))
 }

@@ -703,7 +703,7 @@ fn ran_on_line(open_loop: &OpenLoop) -> String {
 
 fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {
     let nth = ordinal(&percent.to_string());
-    format!("percentiles from the {nth} up are uncertain; the {nth} is {}", between.because(*missing))
+    format!("percentiles from the {nth} up are uncertain; the {nth} is {}", between.with_reason(*missing))
 }
 
 /// A number as an ordinal: `1st`, `50th`, `99.9th`.

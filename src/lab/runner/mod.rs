@@ -225,9 +225,9 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let mut screen = Screen::open(false);
     screen.print(&short.text);
     sockets(experiment, path, &mut screen);
-    let compared = (experiment.points.len() > 1).then(|| compare::folder(path));
+    let compared = (experiment.points.len() > 1).then(|| compare::compare_folder(path));
     if let Some(compared) = &compared {
-        let answer = compare::answer(path);
+        let answer = compare::answer_experiment(path);
         screen.print(&format!("\n{}", answer.text));
         answer.said.iter().for_each(|line| say(&format!("note: {line}")));
         // With a single measured point there is nothing to compare.

@@ -17,10 +17,10 @@ use super::{
     Backlog, Evidence, Generator, Latency, Load, Machine, MainFailure, Network, Places, Refusal, Room, SLOW, Silence,
     Stall, Target, Thirds, Thread, Unreadable, stages, were_often_in_use,
 };
-use crate::failure::{Failure, is_ours, why_row};
-use crate::figures::rate::{counted, rate};
-use crate::figures::silences::{heard_ns, least_ns};
-use crate::figures::slope::slope;
+use crate::failure::{Failure, describe_row_cause, is_local_exhaustion};
+use crate::figures::rate::{count_per_second, counted_requests};
+use crate::figures::silences::{min_silence_ns, observed_ns};
+use crate::figures::slope::linear_slope;
 use crate::run::{Outcome, RunEnd, nanos};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
@@ -169,7 +169,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
     let silences = silences(plan, outcome);
     let asked_per_s =
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
-    let rate_per_s = rate(counted(outcome), elapsed_s);
+    let rate_per_s = count_per_second(counted_requests(outcome), elapsed_s);
     // A server that speaks first does so on connections without a request, too.
     let is_early = |row: &&FailureRow| row.cause == Cause::Protocol(Error::EarlyBytes);
     let before_any_request: u64 = rows().filter(is_early).map(|row| row.count).sum();
@@ -231,7 +231,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
         is_mute: counters.bytes_received == 0 && counters.completed == 0 && in_flight > 0,
-        silent_at_end_s: figure(at_end.map_or(0, |gap| heard_ns(plan, outcome, gap)) as f64 / 1e9),
+        silent_at_end_s: figure(at_end.map_or(0, |gap| observed_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
         hottest: outcome.spread.hottest_to_mean().filter(|_| is_spread).map(figure),
@@ -242,8 +242,8 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
 fn main_failure(plan: &Plan, outcome: &Outcome) -> Option<MainFailure> {
     let row = |row: &FailureRow| {
         let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, row) };
-        let (count, why, advice) = (row.count, why_row(row, plan), failure.remedy());
-        (row.phase.name().to_owned(), failure.is_ours(), MainFailure { count, why, advice })
+        let (count, why, advice) = (row.count, describe_row_cause(row, plan), failure.remedy());
+        (row.phase.name().to_owned(), failure.is_local_exhaustion(), MainFailure { count, why, advice })
     };
     MainFailure::of(outcome.totals.ledger.rows().iter().map(row))
 }
@@ -282,9 +282,13 @@ impl Stall {
 
 /// The silences that no ordinary latency explains.
 pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
-    let least_ns = least_ns(&outcome.totals.latency, outcome.totals.open_loop.is_some());
-    let per_s = outcome.totals.open_loop.as_ref().map(|_| rate(counted(outcome), outcome.elapsed.as_secs_f64()));
-    let with_heard = outcome.silences.iter().map(|gap| (*gap, heard_ns(plan, outcome, *gap)));
+    let least_ns = min_silence_ns(&outcome.totals.latency, outcome.totals.open_loop.is_some());
+    let per_s = outcome
+        .totals
+        .open_loop
+        .as_ref()
+        .map(|_| count_per_second(counted_requests(outcome), outcome.elapsed.as_secs_f64()));
+    let with_heard = outcome.silences.iter().map(|gap| (*gap, observed_ns(plan, outcome, *gap)));
     let long = with_heard.filter(|(gap, heard_ns)| *heard_ns >= least_ns || is_unlikely(*gap, *heard_ns, per_s));
     long.map(|(gap, heard_ns)| silence(gap, heard_ns)).collect()
 }
@@ -300,7 +304,7 @@ pub fn is_unlikely(gap: Gap, heard_ns: u64, per_s: Option<f64>) -> bool {
 
 /// Whether connects failed because this machine had no port, descriptor or memory for them.
 fn is_our_connect(row: &FailureRow) -> bool {
-    row.phase == Phase::Connect && is_ours(row.cause)
+    row.phase == Phase::Connect && is_local_exhaustion(row.cause)
 }
 
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
@@ -435,7 +439,7 @@ fn growth(timeline: &Timeline) -> Option<f64> {
     let windows = windows.filter(|windows| per_window > 0 && windows.len() == WINDOWS)?;
     let step_s = per_window as f64 * timeline.length_ns as f64 / 1e9;
     let points: Vec<(f64, f64)> = (0..).map(|index: i32| f64::from(index) * step_s).zip(windows).collect();
-    let (slope, error) = slope(&points)?;
+    let (slope, error) = linear_slope(&points)?;
     (slope >= GROWTH_MIN && slope > STEEP * error).then(|| figure(slope))
 }
 

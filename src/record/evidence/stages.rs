@@ -11,8 +11,8 @@ use onrush_stats::Timeline;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Elasticity, Probe, Slot};
-use crate::figures::batches::variance;
-use crate::figures::slope::slope;
+use crate::figures::batches::batch_variance;
+use crate::figures::slope::linear_slope;
 use crate::run::{Outcome, RUN_TICK, nanos};
 
 /// The many are at least this share of the most connections.
@@ -136,11 +136,11 @@ impl Ticks {
         let deviations: Vec<f64> = rates.iter().map(|rate| rate / per_tick - 1.0).collect();
         // A response more or less is always chance.
         let one = 1.0 / (per_tick * size as f64 * count);
-        let variance = variance(&deviations);
+        let variance = batch_variance(&deviations);
         let errors = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(1.0 - TAIL);
         let middle = |batch: &[usize]| batch[0] as f64 + batch.len() as f64 / 2.0;
         let points: Vec<(f64, f64)> = batches.iter().map(|batch| middle(batch)).zip(deviations).collect();
-        let (slope, slope_error) = slope(&points)?;
+        let (slope, slope_error) = linear_slope(&points)?;
         let in_flight = batches.iter().map(|batch| mean(batch, &self.in_flight)).sum::<f64>() / count;
         Some(Part {
             ticks: *ticks.first()?..ticks.last()? + 1,

@@ -21,7 +21,7 @@ fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
     run.started_at = Moment(run.started_at.0 + began_ms * 1_000);
     run.duration_s = lasted_ms as f64 / 1e3;
     run.requests.completed = lasted_ms * per_ms;
-    run.rate_per_s = rate(run.requests.completed, run.duration_s);
+    run.rate_per_s = count_per_second(run.requests.completed, run.duration_s);
     (run.connections.asked, run.connections.established) = (10, 10);
     let row = |second: u64| {
         let (start_ms, end_ms) = (second * 1_000, lasted_ms.min((second + 1) * 1_000));

@@ -353,14 +353,14 @@ fn unclosed_connections_limit_the_load() {
 #[test]
 fn stuck_threads_are_all_named() {
     let mut outcome = good();
-    assert_eq!(crate::failure::incomplete(&outcome), None);
+    assert_eq!(crate::failure::incompleteness_reason(&outcome), None);
     outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
     outcome.breakdown = Some(Breakdown::Exit(7));
     let words = "the script called os.exit(7); thread 2 is still in the script's delay() more than a second after it \
                  should have ended: what it measured last is missing from the report; look for an endless loop, or a call that waits, in \
                  delay(); threads 1, 3 are still in the script's response() more than a second after they should have \
                  ended: what they measured last is missing from the report; look for an endless loop, or a call that waits, in response()";
-    assert_eq!(crate::failure::incomplete(&outcome).as_deref(), Some(words));
+    assert_eq!(crate::failure::incompleteness_reason(&outcome).as_deref(), Some(words));
 }
 
 #[test]
