@@ -1,5 +1,5 @@
-//! The arguments of subcommands. Each subcommand describes its options in a table; one loop reads them all. Options and
-//! words come in any order, and `--` ends the options.
+//! The arguments of subcommands. Each subcommand describes its options in a table, and one loop reads the options of
+//! all. Options and words may come in any order, and `--` ends the options.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use super::described::{Described, format_options};
 use super::hints;
 use super::spelling::Spelling;
 
-/// A subcommand whose arguments are read into a `T`.
+/// A subcommand, whose arguments are collected in a `T`.
 pub(crate) struct Subcommand<T: 'static> {
     /// Name of the subcommand.
     pub name: &'static str,
-    /// Help text above the options, ending with the usage, and below them.
+    /// Help text above the options, which ends with the usage, and help text below them.
     pub help: (&'static str, &'static str),
-    /// Options of the subcommand, except the help that every subcommand has.
+    /// Options of the subcommand, except `--help`, which every subcommand has.
     pub options: &'static [Setter<T>],
-    /// Takes a word that is not an option, or returns why none is allowed.
+    /// Handles a word that is not an option, or returns why none is allowed.
     pub word: fn(&mut T, OsString) -> Result<(), String>,
 }
 
 /// An option, and its effect on a `T`.
 pub(crate) struct Setter<T> {
-    /// Spelling and purpose.
+    /// Spelling, purpose and choices.
     pub described: Described,
     set: OptionAction<T>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Setter<T> {
 pub(crate) const HELP: Described =
     Described { spelling: Spelling::parse("-h, --help"), help: "print this text", choices: &[] };
 
-/// Effect of an option. The error names the fault of the value, and is appended to it.
+/// Effect of an option. The error says what is wrong with the value, and is printed after the value.
 enum OptionAction<T> {
     Switch(fn(&mut T)),
     Text(fn(&mut T, &str) -> Result<(), String>),
@@ -65,16 +65,16 @@ impl<T> Setter<T> {
         Self { described: Described { help, ..self.described }, ..self }
     }
 
-    /// Limits the option to these values.
+    /// Suggests these values, in the help and in completions. They are not enforced.
     pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
         Self { described: Described { choices, ..self.described }, ..self }
     }
 
-    /// Applies the value; a switch has none.
+    /// Applies the option with its value, which a switch ignores.
     ///
     /// # Errors
     ///
-    /// One line with the option, the value, and the right form.
+    /// One line with the option, the value, and what is wrong with it.
     pub fn set(&self, asked: &mut T, value: &OsStr) -> Result<(), String> {
         let set = match self.set {
             OptionAction::Switch(set) => {
@@ -101,7 +101,7 @@ impl<T> Subcommand<T> {
         help(self.help, self.described_options())
     }
 
-    /// Applies the arguments to `asked`; `None` if help was requested.
+    /// Applies the arguments to `asked` and returns it; `None` if help was requested.
     ///
     /// # Errors
     ///
@@ -140,14 +140,14 @@ impl<T> Subcommand<T> {
         option.ok_or_else(|| hints::unknown_option_hint(&format!("-{letter}"), None, &self.help_command()))
     }
 
-    /// The command line that prints the help.
+    /// The command line that prints this subcommand's help.
     fn help_command(&self) -> String {
         format!("onrush {} --help", self.name)
     }
 }
 
-/// A help text with these options between its two parts. Descriptions start next to the longest spelling that leaves
-/// room.
+/// A help text with these options between its two parts. Descriptions start to the right of the longest spelling that
+/// leaves room for them.
 pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> String {
     const SPELLING_MAX: usize = 24;
     let end = |option: &Described| option.spelling.whole.len() + if option.spelling.short.is_some() { 2 } else { 6 };
@@ -155,7 +155,7 @@ pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> Str
     format!("{above}\n\n{}\n{below}\n", format_options(options, column))
 }
 
-/// One line about a switch with a value, which the parser reports only with the next argument.
+/// One line about a switch that has a value, which the parser notices only at the next argument.
 fn describe_lexer_error(error: lexopt::Error) -> String {
     match error {
         lexopt::Error::UnexpectedValue { option, .. } => hints::unexpected_value_hint(&option),

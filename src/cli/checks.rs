@@ -18,7 +18,8 @@ pub(crate) struct TypedChecks {
 }
 
 impl TypedChecks {
-    /// Applies one option. Checks of heads and bodies accumulate.
+    /// Applies one option. Checks of headers and bodies accumulate; a second `--expect-status` is
+    /// rejected.
     pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
@@ -46,7 +47,8 @@ impl TypedChecks {
         Ok(())
     }
 
-    /// The checks. `method` is the common method of all requests, if any.
+    /// Makes the checks; rejected in the compat dialects. `method` is the method that all requests
+    /// have in common, if any: a warning tells that no body can be checked with HEAD.
     pub fn into_checks(
         self,
         dialect: Dialect,
@@ -64,7 +66,7 @@ impl TypedChecks {
     }
 }
 
-/// Parses `Name: value`, or `Name` for any value.
+/// Parses `Name: value`, or `Name` for a header with any value.
 fn parse_header_check(text: &str) -> Result<ExpectedHeader, &'static str> {
     if is_token(text) {
         return Ok(ExpectedHeader { name: text.to_owned(), value: None });
@@ -76,7 +78,7 @@ fn parse_header_check(text: &str) -> Result<ExpectedHeader, &'static str> {
     Ok(ExpectedHeader { name: name.to_owned(), value: Some(value.trim_ascii().to_owned()) })
 }
 
-/// The value with its secrets replaced.
+/// The value of an option with its secrets replaced.
 fn redacted_value(flag: &Flag, value: &OsStr) -> OsString {
     let text = value.to_string_lossy();
     if flag.id == Id::ExpectHeader { secrets::misspelt_header(&text).into() } else { secrets::text(&text).into() }

@@ -1,5 +1,5 @@
-//! The commands other than a single run. Each command has its own room for reading its arguments and for its work. The
-//! program lists the commands, and passes the list to [`super::parse`].
+//! The commands other than a single run. Each command has its own room for parsing its arguments and doing its work.
+//! The program lists the commands, and passes the list to [`super::parse`].
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,17 +13,17 @@ use super::typed::Typed;
 /// The commands available on a command line.
 #[derive(Debug)]
 pub struct Commands {
-    /// Commands named by the first word.
+    /// Commands selected by the first word.
     pub named: &'static [Command],
-    /// Commands that options of a run select instead of a run.
+    /// Commands selected by options of a run, which they replace.
     pub instead: InsteadOfRun,
 }
 
 impl Commands {
-    /// No commands: only runs are understood.
+    /// No commands: the command line can only describe a run.
     pub const NONE: Self = Self { named: &[], instead: InsteadOfRun(|_| Ok(None)) };
 
-    /// The names of the commands.
+    /// Names of the commands that the first word can select.
     pub(super) fn command_names(&self) -> impl Iterator<Item = &'static str> {
         self.named.iter().map(|command| command.name)
     }
@@ -34,27 +34,28 @@ impl Commands {
 pub struct Command {
     /// Name of the command.
     pub name: &'static str,
-    /// Purpose, in a few words.
+    /// Purpose in a few words, for completions and the manual page.
     pub about: &'static str,
     /// The text of its `--help`.
     pub help: fn() -> String,
-    /// All options, including the help.
+    /// All options, including `--help`.
     pub(crate) options: fn() -> Vec<Described>,
-    /// Kind of the arguments that are not options.
+    /// Kind of the arguments that are not options, for shell completions.
     pub(crate) word: CompletionWord,
-    /// Parses the arguments; `None` if help was requested. The error is one line that names the fault.
+    /// Parses the arguments, without the command's name; `None` if help was requested. The error is one line that names
+    /// the fault.
     pub parse: fn(&[OsString]) -> Result<Option<CommandWork>, String>,
 }
 
-/// A command that options of a run select instead of the run. It takes its own options from the typed ones, if present,
-/// and then gets the plan made from the others.
+/// A command that options of a run select, and that replaces the run. It removes its own options from the typed ones,
+/// and then gets the plan made from the others; `None` if its options are absent.
 #[derive(Debug)]
 pub struct InsteadOfRun(pub(crate) fn(&mut Typed) -> Result<Option<PlanAction>, PlanRefusal>);
 
-/// Work on a plan; returns the exit code.
+/// Work on a plan, such as a search; returns the exit code of the process.
 pub type PlanAction = Box<dyn FnOnce(Plan) -> u8>;
 
-/// Work of a command.
+/// The work of a command, ready to be done.
 pub struct CommandWork(Box<dyn FnOnce() -> u8>);
 
 impl CommandWork {
@@ -63,7 +64,7 @@ impl CommandWork {
         Self(Box::new(work))
     }
 
-    /// Does the work; returns the exit code.
+    /// Does the work, and returns the exit code of the process.
     pub fn carry_out(self) -> u8 {
         (self.0)()
     }

@@ -1,4 +1,4 @@
-//! The dialect in force, and GNU getopt's error messages, which users of wrk know.
+//! The dialect in force, and the error messages of GNU getopt, which users of wrk know.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -8,8 +8,8 @@ use onrush_plan::Dialect;
 use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
 
-/// The dialect of a command line: from `--compat` at any position, else from the program's name. An unknown name after
-/// `--compat` is ignored here and rejected when the option is read.
+/// The dialect of a command line: that of `--compat`, wherever it is, else that of the program's name. An unknown name
+/// after `--compat` is ignored here and rejected when the option is read.
 pub(super) fn choose_dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
     let called = Path::new(program).file_name().and_then(dialect_by_name).unwrap_or(Dialect::Native);
@@ -29,7 +29,8 @@ pub(super) fn dialect_by_name(name: &OsStr) -> Option<Dialect> {
     [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
 }
 
-/// getopt's message about a misused option, without the program's name; `None` if getopt has no message for it.
+/// getopt's message about a misused option, without the program's name; `None` for a misuse about which getopt prints
+/// nothing.
 pub(super) fn getopt_message(misuse: &Misuse) -> Option<String> {
     let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.spelling.long)).collect::<String>();
     match misuse {

@@ -20,7 +20,7 @@ use super::flaw::{Flaw, nearest_word};
 use super::units::{self, UnreadableNumber};
 use crate::requests::is_name;
 
-/// Purpose of a condition. The grammar is the same for both, but suggestions differ.
+/// Purpose of a condition. The grammar does not depend on it, but suggestions do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// `--fail-if`: the condition must not hold.
@@ -30,14 +30,14 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// An example of a condition on a latency.
+    /// An example of a condition on `figure`, a latency.
     fn example(self, figure: &str) -> String {
         let sign = if self == Self::Gate { '>' } else { '<' };
         format!("{figure}{sign}50ms")
     }
 }
 
-/// Other tools' names for some metrics.
+/// Names that other tools give to some metrics.
 const ALIASES: [(&str, &str); 15] = [
     ("avg", "mean"),
     ("average", "mean"),
@@ -57,27 +57,27 @@ const ALIASES: [(&str, &str); 15] = [
 ];
 /// k6's names for the number of requests since the start.
 const COUNTERS: [&str; 2] = ["http_reqs", "iterations"];
-/// Other tools' names for all failure statuses together.
+/// Names that other tools give to all failure statuses together.
 const NON_2XX: [&str; 3] = ["non2xx", "non_2xx", "non-2xx"];
-/// Names of the latency as such, used by other tools and people. A metric is one figure of it.
+/// Names that other tools and people give to latency in general, of which a metric is one figure.
 const LATENCIES: [&str; 6] =
     ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
-/// Parts of names that indicate a k6 threshold, which must hold.
+/// Parts of names that indicate a threshold of k6, which must hold.
 const K6: [&str; 3] = ["p(", "http_req", "iteration"];
 
-/// Signs and words that join terms in other grammars.
+/// Signs and words that join terms in the grammars of other tools.
 const JOINS: [&str; 5] = [";", "&&", "||", " and ", " or "];
 
-/// Signs between a metric and its required precision.
+/// Signs between a metric and the precision requested for it.
 const PLUS_MINUS: [&str; 2] = ["+-", "±"];
-/// Allowed precisions, in per cent of the figure.
+/// Precisions that may be requested, in per cent of the figure.
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
 pub(super) fn parse_condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
     Ok(Condition { terms: parse_comma_list(text, |text, at| parse_term(text, at, purpose))? })
 }
 
-/// The condition of a gate in a saved result; `None` if this version does not know it.
+/// Parses the condition of a gate from a saved result; `None` if this version does not understand it.
 pub fn parse_saved_gate(text: &str) -> Option<Condition> {
     parse_condition(text, Purpose::Gate).ok()
 }
@@ -86,7 +86,7 @@ pub(super) fn parse_stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
     parse_comma_list(text, parse_stop_term)
 }
 
-/// Reads the comma-separated parts, each with its position.
+/// Parses each comma-separated part with `read`, which also gets the part's position in characters.
 fn parse_comma_list<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
@@ -128,7 +128,8 @@ fn parse_stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
 }
 
-/// True if batches of the run give an interval for the metric. Extremes grow with the run, and counts may be zero.
+/// True if the batches of a run give a confidence interval for the metric. They give none for extremes, which grow with
+/// the run, and for counts, which may be zero.
 fn has_interval(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent)) => (1.0..=99.9999).contains(&percent.value()),
@@ -209,7 +210,7 @@ fn parse_term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     Ok(Term { text: text.to_owned(), metric, name: of_name.map(str::to_owned), comparison, value })
 }
 
-/// Parses a metric with the name of its requests in brackets, if any: `p99[login]`.
+/// Splits a metric from the name of its requests, which may follow in brackets: `p99[login]`.
 fn split_request_name(text: &str) -> Result<(&str, Option<&str>), String> {
     let Some((metric, rest)) = text.split_once('[') else { return Ok((text, None)) };
     let name = rest.strip_suffix(']').filter(|name| is_name(name));
@@ -221,10 +222,10 @@ fn split_request_name(text: &str) -> Result<(&str, Option<&str>), String> {
     Ok((metric, Some(name)))
 }
 
-/// Suggestion for a term that uses another tool's name for a metric, if known.
+/// Suggests a term for one that uses another tool's name for a metric; `None` if the name or the value is unknown.
 fn suggest_translation(name: &str, comparison: ComparisonOperator, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
-    // Accepts only a number, so that the suggestion needs no translation.
+    // Accepts only a number, so that the suggestion needs no conversion.
     let percent =
         name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| parse_decimal(it).is_some());
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
@@ -240,7 +241,7 @@ fn suggest_translation(name: &str, comparison: ComparisonOperator, value: &str, 
         matches!(comparison, ComparisonOperator::Less | ComparisonOperator::AtMost | ComparisonOperator::Equal);
     let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
-    // In tools other than k6 the value may be a share of 1, a percentage, or a number of requests.
+    // In tools other than k6, the value may be a share of 1, a percentage, or a number of requests.
     let number = parse_decimal(value).filter(|number| figures[0] == "errors" && !is_k6 && *number >= 1.0);
     let is_number = number.is_some();
     // A share above 100 % is impossible.
@@ -321,7 +322,7 @@ fn explain_unknown_metric(name: &str, purpose: Option<Purpose>) -> String {
     }
 }
 
-/// Parses the threshold of a metric; each metric has its own unit.
+/// Parses the threshold of a metric, in the metric's own unit.
 fn parse_threshold(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
     let unit = metric.description().unit;
     if unit == MetricUnit::Name {

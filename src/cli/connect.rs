@@ -21,15 +21,15 @@ const UNIX_MAX: usize = 107;
 #[derive(Debug, Default)]
 pub(crate) struct TypedConnect {
     options: ConnectOptions,
-    /// All `--connect-to`.
+    /// All `--connect-to` options, in order.
     instead: Vec<ConnectTo>,
-    /// All `--resolve`.
+    /// All `--resolve` options, in order.
     resolved: Vec<ResolvedHost>,
-    /// The last option without a meaning in a simulation.
+    /// The last option that was applied; a simulation rejects all of them.
     last: Option<&'static Flag>,
 }
 
-/// One `--connect-to`. An empty host or a missing port means any, or that of the URL.
+/// A `--connect-to` option. An empty host or a missing port stands for any in `of`, and for that of the URL in `to`.
 #[derive(Debug)]
 struct ConnectTo {
     typed: String,
@@ -37,7 +37,7 @@ struct ConnectTo {
     to: (String, Option<u16>),
 }
 
-/// One `--resolve`.
+/// A `--resolve` option.
 #[derive(Debug)]
 struct ResolvedHost {
     typed: String,
@@ -66,7 +66,7 @@ impl TypedConnect {
         Ok(())
     }
 
-    /// Applies one socket option.
+    /// Applies one option that sets a property of sockets.
     pub fn apply_socket_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let socket = &mut self.options.socket;
         match flag.id {
@@ -78,7 +78,8 @@ impl TypedConnect {
         Ok(())
     }
 
-    /// The options for connecting to this target.
+    /// The options for connecting to this target. Rejects contradictory combinations, and warns about options that are
+    /// ignored because they name another host or port.
     pub fn into_connect_options(
         mut self,
         target: &Target,
@@ -127,7 +128,7 @@ impl TypedConnect {
         Ok(self.options)
     }
 
-    /// Decides the host and addresses to connect to. The last matching `--connect-to` counts.
+    /// Decides the host and addresses to connect to. If several `--connect-to` match, the last one wins.
     fn decide_host(&mut self, target: &Target, warnings: &mut Vec<String>) {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
         let host = &target.host;
@@ -154,7 +155,7 @@ impl TypedConnect {
     }
 }
 
-/// Parses a range of source addresses. The compat dialects use wrk-cmm's messages, if any.
+/// Parses a range of source addresses. The compat dialects print wrk-cmm's messages, where it has one.
 fn parse_source_addresses(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddresses, PlanRefusal> {
     let text = value.to_string_lossy();
     SourceAddresses::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
@@ -210,7 +211,7 @@ fn parse_connect_to(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal
     Ok(ConnectTo { typed: typed.to_owned(), of, to })
 }
 
-/// Splits a text at its colons, except those in brackets.
+/// Splits a text at its colons, except those inside brackets.
 fn split_at_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let is_border = |character: char| {

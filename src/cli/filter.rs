@@ -45,7 +45,7 @@ const COMPARISONS: [(&str, ComparisonOperator); 16] = [
     ("leq", ComparisonOperator::AtMost),
 ];
 
-/// Parses a filter. Without named states, it selects the usual ones.
+/// Parses a filter. If it names no states, it selects the usual ones.
 pub(super) fn filter(text: &str) -> Result<SocketFilter, Flaw> {
     let mut parser = Parser { words: split_words(text), next: 0, end: text.chars().count(), depth: 0 };
     let filter = parser.filter()?;
@@ -146,7 +146,7 @@ impl Parser {
         }
     }
 
-    /// One or several states, each after `word`.
+    /// Parses one or several states, each after `word`.
     fn parse_states(&mut self, word: &str) -> Result<SocketFilter, Flaw> {
         let mut states = 0;
         loop {
@@ -192,7 +192,7 @@ impl Parser {
         })
     }
 
-    /// The next comparison; equality by default.
+    /// Parses the next comparison; without one, equality.
     fn parse_comparison(&mut self) -> ComparisonOperator {
         let named = |word: &str| COMPARISONS.iter().find(|(name, _)| *name == word);
         let found = self.peek().and_then(named).map(|(_, comparison)| *comparison);
@@ -266,7 +266,7 @@ fn parse_address_range(text: &str) -> Option<AddressRange> {
     Some(AddressRange { prefix: if ["", "*"].contains(&address) { None } else { Some(parse_prefix(address)?) }, port })
 }
 
-/// Parses an address and its prefix length, by default the full length.
+/// Parses an address and its prefix length; without one, the full length.
 fn parse_prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
     // The prefix length may be inside or after the brackets.

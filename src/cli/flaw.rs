@@ -2,12 +2,12 @@
 
 use strsim::damerau_levenshtein;
 
-/// A fault in a text and its position.
+/// What is wrong with a text, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
-    /// Position in characters from the start.
+    /// Position in characters from the start of the text.
     pub at: usize,
-    /// The fault and the right form.
+    /// What is wrong, and the right form.
     pub reason: String,
 }
 
@@ -23,7 +23,7 @@ impl Flaw {
     }
 }
 
-/// The known word most similar to a mistyped one, if similar enough.
+/// The known word that is most similar to a mistyped one; `None` if none is similar enough.
 pub(super) fn nearest_word<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = known.map(|known| (damerau_levenshtein(typed, known), known)).min();
     nearest.filter(|(far, known)| *far <= known.len() / 2).map(|(_, known)| known)

@@ -1,11 +1,12 @@
-//! Hints for options and values of other load generators that onrush does not have.
+//! Hints about options and values of other load generators that onrush does not have.
 
 use onrush_plan::Dialect;
 
 use super::flags::Id;
 use super::units;
 
-/// The hint for another tool's option, given its spelling in the table and as typed.
+/// The hint for another tool's option: `spelling` is its name in the table, `typed` is what the user typed. `None` if
+/// no tool has the option.
 pub(super) fn foreign_option_hint(spelling: &str, typed: &str) -> Option<String> {
     let rows: Vec<_> = FOREIGN.iter().filter(|row| has_spelling(row, spelling)).collect();
     match rows[..] {
@@ -28,13 +29,13 @@ fn has_spelling((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
     spellings.split(' ').any(|known| known == spelling)
 }
 
-/// Suggestion for an invalid value that fits another tool's option with the same letter.
+/// Suggestion for a value that is invalid in onrush, but right for another tool's option with the same letter.
 pub(super) fn foreign_value_hint(id: Id, value: &str) -> Option<&'static str> {
     let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == id && is_meant(value))?;
     Some(answer)
 }
 
-/// True for a distribution of arrivals, which DeathStarBench's wrk2 takes for `-D`.
+/// True for a distribution of arrivals, the value of `-D` in DeathStarBench's wrk2.
 pub(super) fn is_distribution(id: Id, value: &str) -> bool {
     id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }
@@ -55,7 +56,7 @@ fn is_stage(value: &str) -> bool {
 
 type ForeignValue = (Id, fn(&str) -> bool, &'static str);
 
-/// Options of onrush, the form of another tool's value, and the suggestion.
+/// Options of onrush, each with the form of another tool's values and the suggestion for them.
 const VALUES: &[ForeignValue] = &[
     (
         Id::Timeout,
@@ -98,8 +99,8 @@ const VALUES: &[ForeignValue] = &[
     ),
 ];
 
-/// Options, the tools that have them, and the answer: onrush's counterpart, or why it needs none. A name with one dash,
-/// as in vegeta, is listed only if it has a different meaning.
+/// Options, the tools that have them, and the answer: onrush's counterpart, or why none is needed. A name with one
+/// dash, as in vegeta, is listed only if its meaning differs from that of the name with two.
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("-z", "hey and oha", "-d, for instance -d 30s"),
     ("--concurrency --clients --vus -workers", "siege, h2load, k6 and vegeta", "-c, for instance -c 100"),

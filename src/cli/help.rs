@@ -5,7 +5,7 @@ use onrush_plan::Dialect;
 use super::described;
 use super::flags::{self, Flag};
 
-/// The text of `onrush -h`: one screen.
+/// The text of `onrush -h`, which fits one screen.
 pub(super) const SHORT: &str = "\
 onrush is an HTTP load generator with wrk's command line, report and scripts.
 
@@ -33,7 +33,7 @@ kubernetes; each has its own --help. More options, exit codes and examples:
 onrush --help
 ";
 
-/// The text of `onrush --help`: the common options, or all if `has_all`.
+/// The text of `onrush --help`: only the common options, or all of them with `has_all`.
 pub(super) fn help(has_all: bool) -> String {
     let mut text = String::from(
         "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
@@ -92,15 +92,15 @@ pub(super) fn usage(dialect: Dialect) -> String {
     text
 }
 
-/// Column of the options' help.
+/// Column in which the options' help starts.
 const COLUMN: usize = 26;
 
-/// One option: its spelling, then the lines of its help. A long spelling has a line of its own.
+/// One option: its spelling, followed by the lines of its help. A long spelling has its own line.
 fn format_flag<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
     described::format_option(&flag.spelling, help, COLUMN)
 }
 
-/// Notation of values.
+/// The notation of values, as a section of the help.
 pub(super) const NOTATION: &str = "
 N is a number, which may have a unit: k (thousand), M (million), G, T, P: 1.5M.
 T is a time in us, ms, s, m (minutes) or h: 500ms, 2m; without a unit, seconds.

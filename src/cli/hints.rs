@@ -1,5 +1,5 @@
-//! The native messages about misused options and words, with the right spelling if it can be guessed. They also
-//! recognise the options of other load generators.
+//! The native messages about misused options and words, with the right spelling if it can be guessed. They recognise
+//! the options of other load generators, too.
 
 use std::ffi::{OsStr, OsString};
 use std::iter;
@@ -29,7 +29,7 @@ pub(crate) fn misuse_hint(misuse: &Misuse) -> String {
     }
 }
 
-/// The name without an attached value.
+/// The option's name without an attached value.
 fn name_of(typed: &str) -> &str {
     typed.split(['=', ':', ' ']).next().unwrap_or_default()
 }
@@ -44,7 +44,8 @@ pub(crate) fn unexpected_value_hint(option: &str) -> String {
     format!("{option} takes no value; leave out the = and what follows it")
 }
 
-/// One line about an unknown option as typed, with the probable name or the command that lists all options.
+/// One line about an unknown option as typed: the name that was probably `meant`, or the `help` command that lists all
+/// options.
 pub(crate) fn unknown_option_hint(typed: &str, meant: Option<&str>, help: &str) -> String {
     let typed = typed.escape_debug();
     match meant {
@@ -93,8 +94,8 @@ fn unlisted_option_hint(typed: &str) -> String {
     unknown_option_hint(typed, None, HELP)
 }
 
-/// One line about a first word that is a command instead of a host: k6's `run`, or one of `names` in the wrong place or
-/// misspelt by one letter.
+/// One line about a first word that is a command instead of a host: a command of another tool, or one of `names` in the
+/// wrong place or misspelt by one letter. `None` if the word may be a host.
 pub(crate) fn command_hint<'a>(
     words: &[OsString],
     has_script: bool,
@@ -111,7 +112,7 @@ pub(crate) fn command_hint<'a>(
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
-    // Short words are all similar to one another.
+    // Short words are all similar to each other.
     let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
     let near = iter::once("help").chain(names).find(|name| is_near(name))?;
     let dashes = if near == "help" { "--" } else { "" };
@@ -123,12 +124,12 @@ pub(crate) fn command_hint<'a>(
     Some(format!("{word:?} {reason}; {}", host_hint(&format!("{word}/"))))
 }
 
-/// The alternative in case the word is a host after all; `rest` follows the scheme.
+/// The advice in case the word is a host after all; `rest` is the URL after the scheme.
 fn host_hint(rest: &str) -> String {
     format!("for a host of that name write http://{rest}")
 }
 
-/// Commands of other tools, and onrush's counterparts.
+/// Commands of other tools, and the advice for each.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("attack", "onrush -R 100 -d 10s URL sends 100 requests per second"),
     ("plot", "-o result.hgrm is for HdrHistogram's plotter, and -o result.csv has a row per second"),
@@ -136,13 +137,13 @@ const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 /// One line about words that must be misplaced: options or quotation marks in the typography of web pages, the rest of
-/// an unquoted header, a number instead of a host, or a URL after the first word. `cut` is the name and value of a
-/// header that ends before its secret.
+/// an unquoted header, a number instead of a host, or a URL after the first word. `cut`: name and value of a header
+/// that was cut off before its secret. `None` if the words may be right.
 pub(crate) fn stray_word_hint(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
-    // Then even a single word may be a secret instead of a host.
+    // If the value was cut off after its scheme, even a single word may be a secret instead of a host.
     let is_scheme = cut.is_some_and(|(_, value)| !value.is_empty()) && words.iter().any(|word| !has_scheme(word));
     let url_follows = rest.iter().any(|word| has_scheme(word));
     // The words after the URL of a script are its arguments.
@@ -186,7 +187,7 @@ pub(crate) fn stray_word_hint(words: &[OsString], has_script: bool, cut: Option<
     Some(format!("{} is a number, not a host: {port}{}", shown(first), host_hint(&format!("{host}{path}"))))
 }
 
-/// Typographic dashes that web pages and word processors write instead of one or two hyphens.
+/// Typographic dashes that web pages and word processors put in place of one or two hyphens.
 const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
 
 /// One line about a typographic dash before an option, or a typographic quotation mark before a word.
@@ -206,7 +207,8 @@ fn typography_hint(word: &OsStr) -> Option<String> {
     Some(format!("'{dash}' begins no option, it is not a hyphen; write {option}"))
 }
 
-/// The name that starts with the typed word, else a sufficiently similar one, else the first with a long common prefix.
+/// The first name that starts with the typed word, else the most similar one if it is similar enough, else one with a
+/// long common prefix.
 pub(crate) fn nearest_name<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
         return Some(name);

@@ -1,4 +1,5 @@
-//! Levels written as one word: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
+//! Levels typed as one word: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles from the first to the
+//! last.
 
 use onrush_plan::Dialect;
 
@@ -8,7 +9,7 @@ use super::units;
 ///
 /// # Errors
 ///
-/// The fault in the list, and the right form.
+/// One line with what is wrong with the list, and the right form.
 pub(crate) fn parse_levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {
@@ -36,13 +37,14 @@ pub(crate) fn parse_levels(key: &str, word: &str) -> Result<Option<Vec<String>>,
     Ok(Some(levels))
 }
 
-/// The range probably meant by `1-256`.
+/// The range that `1-256` probably means; `None` for any other word.
 pub(crate) fn suggest_range(word: &str) -> Option<String> {
     let (first, last) = word.split_once('-')?;
     doubling_levels(first, last).map(|_| format!("{first}..{last}"))
 }
 
-/// The numbers from the first to the last, doubling each time. The last is always included.
+/// The numbers from the first to the last, doubling each time. The last is always included. `None`
+/// if this is not a range.
 fn doubling_levels(first: &str, last: &str) -> Option<Vec<String>> {
     let (first, last) = (parse_number(first)?, parse_number(last)?);
     let numbers =

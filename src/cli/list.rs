@@ -1,4 +1,4 @@
-//! The list of requests of `--urls`.
+//! The list of requests from `--urls`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use super::request;
 use super::typed::Typed;
 use crate::requests::Entries;
 
-/// Maximum number of names in a message.
+/// Maximum number of names that a message lists.
 const SHOWN: usize = 10;
 
-/// Reads the file of the list, if any.
+/// Reads the file of `--urls`; `None` without the option.
 pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = typed.urls.take() else {
         let needless = typed
@@ -50,7 +50,7 @@ pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, 
     Ok(Some(file))
 }
 
-/// The URL of the target if only the list contains it.
+/// The first URL of the list, which is the target if the command line names none.
 pub(super) fn first_list_url(file: &FileContents) -> Result<&str, PlanRefusal> {
     let url = file.contents().ok().and_then(Entries::first_url);
     url.ok_or_else(|| {
@@ -61,7 +61,7 @@ pub(super) fn first_list_url(file: &FileContents) -> Result<&str, PlanRefusal> {
     })
 }
 
-/// The list of requests to the target. `seed` determines their order.
+/// Parses the list of requests to the target. `seed` determines their random order.
 pub(super) fn parse_request_list(
     typed: &mut Typed,
     file: FileContents,
@@ -119,7 +119,7 @@ pub(super) fn parse_request_list(
             .warnings
             .push("--once shows a request of every name, but the files have only that of the first".to_owned());
     }
-    // One request of every name is shown.
+    // Starts at the first named request, because `--once` shows one request with each name.
     Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
 }
 
@@ -137,7 +137,7 @@ pub(super) fn check_gates_have_checks(gates: &[Condition], checks: &Checks, http
     found.map_or(Ok(()), |term| Err(PlanRefusal::Misused(line(&term.text))))
 }
 
-/// Rejects a gate on a named request if no list contains the name.
+/// Rejects a gate on named requests if the list has none of that name.
 pub(super) fn check_gates_have_names(gates: &[Condition], list: Option<&RequestList>) -> Result<(), PlanRefusal> {
     let names = list.map_or(&[][..], |list| &list.names);
     let of_name = |term: &'_ Term| term.name.clone().map(|name| (term.text.clone(), name));

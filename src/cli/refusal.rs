@@ -9,22 +9,22 @@ use onrush_text::printable;
 use super::flags::Flag;
 use super::spelling::Spelling;
 
-/// The reason why a command line has no plan.
+/// The reason why a command line has no plan, and what to print.
 #[derive(Debug)]
 pub(crate) enum PlanRefusal {
-    /// The help was requested.
+    /// No error: help was requested.
     Help(Length),
-    /// Nothing to add to the usage.
+    /// An error that only the usage explains.
     Usage,
     /// A wrong command line: one line, after the program's name.
     Misused(String),
-    /// A misuse in wrk's words, without the program's name.
+    /// A wrong command line: one line in wrk's words, printed without the program's name.
     Wrk(String),
     /// A correct command line that cannot be executed: one line, after the program's name. No usage follows.
     Cannot(String),
 }
 
-/// Length of the help.
+/// Length of the help text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// One screen (`-h`).
@@ -35,7 +35,7 @@ pub(crate) enum Length {
     All,
 }
 
-/// Rejects an invalid value with the option, the value without its secrets, and the right form.
+/// Rejects an invalid value. The message has the option, the value without its secrets, and the reason or right form.
 pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRefusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
@@ -45,7 +45,7 @@ pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRef
     PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
-/// True if an option without its value may have taken the URL after it instead.
+/// True if a value is a URL with its scheme: the option may lack its value and have taken the URL instead.
 pub(crate) fn is_url(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")

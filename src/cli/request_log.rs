@@ -10,14 +10,14 @@ use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use super::units;
 
-/// File-name extensions of other formats.
+/// File-name extensions of formats other than CSV, which are rejected.
 const OTHERS: [&str; 6] = ["gz", "zst", "json", "ndjson", "xml", "md"];
 
 /// The options on the request log, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedLog {
     file: Option<PathBuf>,
-    /// `--log-sample`: one of this many requests is logged.
+    /// `--log-sample`: only one in this many requests is logged.
     one_of: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl TypedLog {
         self.file.is_some() || self.one_of.is_some()
     }
 
-    /// Applies one option.
+    /// Applies one option. If an option is repeated, the last one wins.
     pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::LogSample => self.one_of = Some(parse_sample_ratio(flag, &value)?),
@@ -48,13 +48,14 @@ impl TypedLog {
         Ok(())
     }
 
-    /// The typed option, if any.
+    /// Name of an option that was typed, if any.
     pub fn typed_option(&self) -> Option<&'static str> {
         let file = self.file.as_ref().map(|_| "--request-log");
         file.or(self.one_of.map(|_| "--log-sample"))
     }
 
-    /// The request log of a run.
+    /// The request log of a run; `None` if no option was typed. Rejected in the compat dialects,
+    /// and for a sample without a log.
     pub fn into_request_log_options(self, dialect: Dialect) -> Result<Option<RequestLogOptions>, PlanRefusal> {
         let Some(option) = self.typed_option() else { return Ok(None) };
         if dialect.is_compat() {
@@ -71,7 +72,7 @@ impl TypedLog {
     }
 }
 
-/// Parses the N of `1/N`.
+/// Parses the N of `1/N`, the share of requests to log.
 fn parse_sample_ratio(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let text = value.to_string_lossy();
     match text.strip_prefix("1/").and_then(|number| units::parse_count(number, Dialect::Native).ok()) {

@@ -1,4 +1,4 @@
-//! The option on response samples, as typed, and the resulting [`SampleOptions`].
+//! The option on response samples, and the resulting [`SampleOptions`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,10 +9,10 @@ use onrush_plan::{Dialect, SampleOptions};
 use super::flags::Flag;
 use super::refusal::{PlanRefusal, is_url, url_as_value_hint, wrong};
 
-/// Maximum number of samples of each kind.
+/// Maximum number of samples of each kind that may be requested.
 const EACH_MAX: u32 = 100;
 
-/// Parses the two words of the option, joined by a blank into one value.
+/// Parses the option's two words, a number and a folder, which `value` joins with a blank.
 pub(super) fn parse_samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
     let bytes = value.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
@@ -31,7 +31,7 @@ pub(super) fn parse_samples(flag: &'static Flag, value: &OsString) -> Result<Sam
     }
 }
 
-/// Rejects the option if a tool is imitated.
+/// Rejects the option if another tool is imitated.
 pub(super) fn check_samples_dialect(
     samples: Option<SampleOptions>,
     dialect: Dialect,

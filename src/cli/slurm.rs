@@ -1,14 +1,15 @@
-//! A Slurm step, according to the environment of its tasks: this task's rank, and the address of the first task.
+//! A Slurm step, as the environment of its tasks describes it: the rank of this task, and the address of the first
+//! task.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use onrush_plan::machines::MachineRank;
 
-/// First port and number of ports to choose from if Slurm reserves none. They are below the usual ephemeral ports.
+/// First port, and number of ports, to choose from if Slurm reserves none. They are below the usual ephemeral ports.
 const PORTS: (u32, u32) = (20_000, 10_000);
 
-/// A task with what it knows of its step.
+/// A task, and what it knows about its step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Task {
     /// Rank of the task, from zero.
@@ -23,13 +24,13 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// This process's task, if any. A batch script and a `salloc` shell are not tasks, though they have a rank and a
-    /// number of tasks. Only a step knows its nodes.
+    /// Finds the task that this process is, if any. A batch script and a `salloc` shell are no tasks, though they have
+    /// a rank and a number of tasks: only a step knows its nodes.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;
         let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
-        // Simultaneous jobs on one node have similar ids.
+        // Simultaneous jobs on one node have similar ids, and must not choose the same port.
         let chosen = || PORTS.0 + job.wrapping_mul(37).wrapping_add(step) % PORTS.1;
         let reserved = variable("SLURM_STEP_RESV_PORTS").and_then(|ports| first_number(&ports).parse().ok());
         Some(Self {
@@ -41,12 +42,13 @@ impl Task {
         })
     }
 
-    /// The address on which the first task coordinates.
+    /// The address on which the first task listens as the coordinator.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.port)
     }
 
-    /// The task's rank in a run, or the reason why it has none.
+    /// The task's rank in a run, and the coordinator's address. The error explains why the first task could not be
+    /// found.
     pub fn place(&self) -> Result<MachineRank, String> {
         let Self { rank, first, own, port, .. } = self;
         match (rank, own) {
@@ -63,7 +65,7 @@ fn rank_at(rank: u32, host: impl Display, port: u16) -> MachineRank {
     MachineRank { rank, coordinator: format!("{host}:{port}") }
 }
 
-/// The first host of a list in Slurm's notation: rack07n1 for `rack[07-10,12]n[1-4],gpu1`.
+/// The first host in a list in Slurm's notation: rack07n1 for `rack[07-10,12]n[1-4],gpu1`.
 fn first_host(list: &str) -> Option<String> {
     let (mut host, mut rest) = (String::new(), list);
     while let Some(at) = rest.find(['[', ',']) {

@@ -3,14 +3,14 @@
 /// The parts of an option's spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spelling {
-    /// The whole spelling.
+    /// The whole spelling, as in the help.
     pub whole: &'static str,
-    /// Letter of the option, if any.
+    /// The option's letter, if it has one.
     pub short: Option<char>,
-    /// Name without dashes.
+    /// The option's name without its dashes.
     pub long: &'static str,
-    /// Name of the value; `None` without a value. `[=…]` is an optional value, attached with an equals sign. Two names
-    /// mean two words.
+    /// Name of the value as in the help; `None` if the option takes no value. `[=…]` is an optional value, which must
+    /// be attached with an equals sign. Two names stand for two words.
     pub value: Option<&'static str>,
 }
 
@@ -40,12 +40,12 @@ impl Spelling {
         self.value.is_some() && !self.may_take_value()
     }
 
-    /// Number of words in a required value.
+    /// Number of words in the value; zero if the option takes none.
     pub fn value_words(&self) -> usize {
         self.value.map_or(0, |value| value.split(' ').count())
     }
 
-    /// True if a value may be attached.
+    /// True if a value may be attached with an equals sign.
     pub fn may_take_value(&self) -> bool {
         self.value.is_some_and(|value| value.starts_with("[="))
     }

@@ -11,7 +11,7 @@ use super::refusal::PlanRefusal;
 use super::typed::Typed;
 use crate::requests::{Entries, Template, Values, first_likely_placeholder, placeholders};
 
-/// The parts of a plan that are sent, except those for connections.
+/// The parts of a plan that are sent as requests, without those sent to open connections.
 pub(super) struct SentRequest<'a> {
     pub request: &'a Request,
     pub body: Option<&'a FileContents>,
@@ -19,7 +19,8 @@ pub(super) struct SentRequest<'a> {
     pub target: &'a Target,
 }
 
-/// Rejects `--templates` if something else makes the requests.
+/// Rejects `--templates` in the compat dialects, and together with a script, which fills in its
+/// requests itself.
 pub(super) fn check_templates_allowed(typed: &Typed) -> Result<(), PlanRefusal> {
     if !typed.templates {
         return Ok(());
@@ -36,7 +37,7 @@ pub(super) fn check_templates_allowed(typed: &Typed) -> Result<(), PlanRefusal> 
     })
 }
 
-/// Reads the files named in placeholders and checks all placeholders. Warns if there are none.
+/// Checks all placeholders and reads the files that they name. Warns if there are no placeholders.
 pub(super) fn read_template_files(
     sent: &SentRequest,
     seed: u64,
@@ -75,7 +76,7 @@ pub(super) fn unused_placeholder_warning(sent: &SentRequest) -> Option<String> {
 }
 
 impl SentRequest<'_> {
-    /// Passes on every part that may have placeholders. An error names the part.
+    /// Passes each part that may contain placeholders to `each`. The part is named in its error.
     fn for_each_part(&self, each: &mut dyn FnMut(&RequestParts) -> Result<(), String>) -> Result<(), PlanRefusal> {
         let cannot = |place: String| move |reason: String| PlanRefusal::Cannot(format!("{place}: {reason}"));
         if self.list.is_none() {

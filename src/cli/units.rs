@@ -8,25 +8,25 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 
-/// The reason why a text is not a number or a time. Displayed without the text.
+/// The reason why a text is not a number or a time. Its message does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableNumber {
-    /// A count with a bad grammar or an unknown unit.
+    /// Not a count: wrong grammar or an unknown unit.
     #[error("not a number")]
     NotNumber,
-    /// A time with a bad grammar or an unknown unit.
+    /// Not a time: wrong grammar or an unknown unit.
     #[error("not a time")]
     NotTime,
-    /// A leading minus sign.
+    /// A number with a leading minus sign.
     #[error("negative")]
     Negative,
-    /// A count whose fraction is not whole in its unit.
+    /// A count that is not whole after conversion from its unit.
     #[error("not a whole number")]
     NotWhole,
-    /// A nonzero time below a nanosecond.
+    /// A time that is not zero but shorter than a nanosecond.
     #[error("less than a nanosecond")]
     TooShort,
-    /// More than 64 bits.
+    /// A number that does not fit in 64 bits.
     #[error("too large")]
     TooLarge,
 }
@@ -40,7 +40,7 @@ pub fn parse_count(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber
     }
 }
 
-/// Parses a size in bytes with a case-insensitive decimal (`k`, `M`, `G`) or binary unit (`KiB`, `MiB`, `GiB`).
+/// Parses a size in bytes with a case-insensitive unit: decimal (`k`, `M`, `G`) or binary (`KiB`, `MiB`, `GiB`).
 pub fn parse_size(text: &str) -> Result<u64, UnreadableNumber> {
     let (digits, multiplier) =
         split_number_and_unit(text, Dialect::Native, &SIZE).ok_or(UnreadableNumber::NotNumber)?;
@@ -50,8 +50,8 @@ pub fn parse_size(text: &str) -> Result<u64, UnreadableNumber> {
     }
 }
 
-/// Parses a time, in seconds without a unit. Case-insensitive units: `s`, `m` (minutes), `h`, natively also `ms` and
-/// `us`.
+/// Parses a time, which is in seconds if it has no unit. Units are case-insensitive: `s`, `m` (minutes) and `h`,
+/// natively also `ms` and `us`. Rounds down to nanoseconds.
 pub fn parse_time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> {
     let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
     let (digits, multiplier) = split_number_and_unit(text, dialect, units).ok_or(UnreadableNumber::NotTime)?;
@@ -63,7 +63,8 @@ pub fn parse_time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNu
     }
 }
 
-/// The seconds meant by a notation that onrush does not accept, such as `1m30s` or `1min`.
+/// The time in seconds that a text means in a notation that onrush does not accept, such as `1m30s` or `1min`; `None`
+/// if it is not such a notation either.
 pub fn seconds_meant(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut seconds = 0_u64;
@@ -83,7 +84,7 @@ pub fn seconds_meant(text: &str) -> Option<u64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// Units and their multipliers. The empty unit is for a plain number.
+/// Units in lower case, and their multipliers. The empty unit is that of a plain number.
 type Units = [(&'static str, u64)];
 
 const METRIC: [(&str, u64); 6] = [
@@ -95,7 +96,7 @@ const METRIC: [(&str, u64); 6] = [
     ("p", 1_000_000_000_000_000),
 ];
 
-/// In bytes.
+/// Units of sizes; multipliers in bytes.
 const SIZE: [(&str, u64); 7] = [
     ("", 1),
     ("k", 1_000),
@@ -106,11 +107,11 @@ const SIZE: [(&str, u64); 7] = [
     ("gib", 1 << 30),
 ];
 
-/// In nanoseconds.
+/// Units of times in the compat dialects; multipliers in nanoseconds.
 const TIME_COMPAT: [(&str, u64); 4] =
     [("", 1_000_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
 
-/// In nanoseconds.
+/// Units of times natively; multipliers in nanoseconds.
 const TIME_NATIVE: [(&str, u64); 6] = [
     ("", 1_000_000_000),
     ("us", 1_000),
@@ -134,7 +135,8 @@ struct Digits<'a> {
     fraction: &'a str,
 }
 
-/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit. All text after a further blank is ignored.
+/// Parses by wrk's grammar: blanks, a sign, digits, blanks, and one word as the unit. Anything after a further blank is
+/// ignored.
 fn split_compat_number(text: &str) -> Option<(Digits<'_>, &str)> {
     let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
     let text = text.trim_start_matches(blank);
@@ -144,8 +146,8 @@ fn split_compat_number(text: &str) -> Option<(Digits<'_>, &str)> {
     Some((Digits { negative: text.starts_with('-'), whole, fraction: "" }, unit))
 }
 
-/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing more. A minus sign is recognised
-/// only for the error.
+/// Parses by onrush's grammar: digits, a point with more digits, blanks and the unit, and nothing else. A minus sign is
+/// recognised only for its error.
 fn split_native_number(text: &str) -> Option<(Digits<'_>, &str)> {
     let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -157,19 +159,19 @@ fn split_native_number(text: &str) -> Option<(Digits<'_>, &str)> {
     (!dangling).then_some((Digits { negative: text.starts_with('-'), whole, fraction }, unit))
 }
 
-/// The leading digits, at least one, and the rest.
+/// Splits off the leading digits; `None` if there are none.
 fn split_digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The number times the multiplier, rounded down. True if rounding lost something.
+/// Multiplies the number and rounds down. True if rounding changed the value.
 fn scale_digits(digits: Digits, multiplier: u64) -> Result<(u128, bool), UnreadableNumber> {
     if digits.negative {
         return Err(UnreadableNumber::Negative);
     }
     let fraction = digits.fraction.trim_end_matches('0');
-    // No multiplier has more factors of ten, so that all further digits are lost.
+    // No multiplier has more than 18 factors of ten, so that further digits would be rounded off anyway.
     let kept = &fraction[..fraction.len().min(18)];
     let whole: u64 = digits.whole.parse().map_err(|_| UnreadableNumber::TooLarge)?;
     let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| UnreadableNumber::TooLarge)? };

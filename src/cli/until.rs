@@ -10,7 +10,8 @@ use onrush_text::units::{exact, thousands};
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
-/// The stop terms without duplicates. Sets a duration if nothing else ends the run.
+/// Decides the stop terms, without duplicates. If neither a duration nor a number of requests ends
+/// the run, a duration is set.
 pub(super) fn decide_stop_terms(
     typed: &mut Typed,
     staged: Option<Duration>,
@@ -48,7 +49,7 @@ pub(super) fn decide_stop_terms(
     Ok(terms)
 }
 
-/// Rejects a percentile that needs more responses than the run can have.
+/// Rejects a term that needs more responses than the run can have.
 fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
     let most = most_responses(typed, schedule);
     for term in &typed.until {
@@ -67,7 +68,7 @@ fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<
     Ok(())
 }
 
-/// Maximum number of responses in the run.
+/// Maximum number of responses that the run can have; infinite if nothing limits it.
 fn most_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
     let asked = typed.requests.map_or(f64::INFINITY, |requests| requests as f64);
     let stage = schedule.and_then(|schedule| schedule.stages.first());

@@ -20,10 +20,11 @@ use super::refusal::{PlanRefusal, wrong};
 use super::units::{self, UnreadableNumber};
 use crate::requests::is_token;
 
-/// The rule for counts.
+/// The rule for counts, as printed in messages.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
-/// Parses a count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
+/// Parses a count of at most `most`. In the compat dialects, zero is checked later, in wrk's order and with wrk's
+/// messages.
 pub(super) fn parse_count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, PlanRefusal> {
     match units::parse_count(&value.to_string_lossy(), dialect) {
         Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, AT_LEAST_ONE)),
@@ -45,8 +46,8 @@ pub(super) fn parse_count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u6
     }
 }
 
-/// Suggestion for several numbers instead of one: a sweep if each number `is_value` of the option, or thousands without
-/// commas.
+/// Suggestion if several numbers were typed instead of one: a sweep if `is_value` accepts each number for the option,
+/// or the number without its commas between thousands.
 pub(super) fn suggest_several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let option = match flag.id {
         Id::Connections | Id::Threads | Id::Rate => flag.spelling.short.map(|letter| format!("-{letter}")),
@@ -73,7 +74,7 @@ fn without_group_commas(text: &str) -> Option<String> {
     is_grouped.then(|| text.replace(',', ""))
 }
 
-/// The list for a sweep instead of this text, if possible.
+/// The list that makes a sweep of this text, if it can be one.
 fn sweep_list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let list = levels::suggest_range(text).unwrap_or_else(|| text.to_owned());
     let levels = levels::parse_levels(flag.spelling.long, &list).ok()??;
@@ -86,7 +87,7 @@ pub(super) fn parse_buffer(flag: &Flag, value: &OsStr) -> Result<u32, PlanRefusa
     Ok(parse_count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
 }
 
-/// Parses the name of a congestion control. Its presence in the kernel is checked before the run.
+/// Parses the name of a congestion control algorithm. Whether the kernel has it is checked only before the run.
 pub(super) fn parse_congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
@@ -94,7 +95,7 @@ pub(super) fn parse_congestion(flag: &Flag, value: &OsStr) -> Result<String, Pla
         .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; try cubic")))
 }
 
-/// Parses a time of at most [`TIME_MAX`]. The meaning of zero is decided later.
+/// Parses a time of at most [`TIME_MAX`]. Zero is accepted here: the option decides later what it means.
 pub(super) fn parse_time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, PlanRefusal> {
     let most = || {
         wrong(
@@ -134,7 +135,7 @@ fn whole_hours(time: Duration) -> u64 {
     time.as_secs() / 3600
 }
 
-/// Parses the file of a script. Rejects k6 stages, which use the same letter `-s`.
+/// Parses the path of a script. Rejects stages of k6, whose option has the same letter, `-s`.
 pub(super) fn parse_script_path(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, PlanRefusal> {
     let meant = foreign::foreign_value_hint(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
     match meant {
@@ -152,13 +153,13 @@ pub(super) fn parse_method(flag: &Flag, value: &OsStr) -> Result<String, PlanRef
     let token = value.to_str().filter(|text| is_token(text));
     token.map(str::to_owned).ok_or_else(|| {
         let meant = foreign::foreign_value_hint(flag.id, &value.to_string_lossy());
-        // ab's proxy may have a user.
+        // The proxy may contain a user, as in ab.
         let value = OsString::from(secrets::misspelt_url(&value.to_string_lossy()));
         wrong(flag, &value, meant.unwrap_or("not the name of a method; try PUT"))
     })
 }
 
-/// Parses a user and a password. Without a colon the password is empty.
+/// Parses a user and a password. Without a colon, the password is empty.
 pub(super) fn parse_user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     // The value must not be shown: it may contain a password.
     let bad = || wrong(flag, OsStr::new("…"), "no user before the colon; try 'user:password'");
@@ -166,7 +167,7 @@ pub(super) fn parse_user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefus
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
-/// Parses a label and its value. The label must be new, and must not be a column of the tables.
+/// Parses a label and its value. A label must not be repeated, and must not be named like a column of the tables.
 pub(super) fn parse_label(
     flag: &Flag,
     value: &OsStr,
@@ -226,7 +227,7 @@ pub(super) fn parse_breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Pla
     }
 }
 
-/// True if the notes are switched on.
+/// Parses `on` or `off`: true if notes are turned on.
 pub(super) fn parse_notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("" | "on") => Ok(true),

@@ -302,7 +302,7 @@ fn unbounded_percentiles_line(runs: &[SavedRun], columns: &[TableColumn]) -> Opt
 /// Number of runs that a message names.
 const NAMED_MAX: usize = 3;
 
-/// Message about percentiles over several runs that cannot be computed, because a run has no histogram.
+/// Message about percentiles over several runs that are missing because a run has no histogram.
 fn missing_histograms_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
