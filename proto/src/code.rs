@@ -12,34 +12,35 @@ pub struct Code(pub(crate) u32);
 impl Code {
     /// No error.
     pub const NO_ERROR: Self = Self(0x0);
-    /// The peer broke the protocol in a way without a specific code.
+    /// The receiver of the code broke the protocol in a way that has no code of its own.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
     /// The sender of the code made a mistake.
     pub const INTERNAL_ERROR: Self = Self(0x2);
-    /// The peer sent more data than was allowed.
+    /// The receiver of the code broke flow control: it sent more data than was allowed, or made a window larger than
+    /// 2^31-1.
     pub const FLOW_CONTROL_ERROR: Self = Self(0x3);
-    /// SETTINGS were not acknowledged in time.
+    /// The receiver of the code did not acknowledge SETTINGS in time.
     pub const SETTINGS_TIMEOUT: Self = Self(0x4);
-    /// A frame on a stream whose sender had ended it.
+    /// A frame arrived on a stream that its sender had already ended.
     pub const STREAM_CLOSED: Self = Self(0x5);
-    /// A frame of a forbidden size.
+    /// A frame had a forbidden size.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
     /// The request was not processed at all.
     pub const REFUSED_STREAM: Self = Self(0x7);
     /// The stream is no longer wanted.
     pub const CANCEL: Self = Self(0x8);
-    /// A header block cannot be decoded.
+    /// A header block could not be decoded.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
-    /// The connection for a CONNECT request failed.
+    /// The connection that a CONNECT request asked for failed.
     pub const CONNECT_ERROR: Self = Self(0xa);
-    /// The peer causes more work than is reasonable.
+    /// The receiver of the code causes more work than is reasonable.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
-    /// The connection is not as secure as it must be.
+    /// The connection's TLS does not meet the security requirements.
     pub const INADEQUATE_SECURITY: Self = Self(0xc);
-    /// The request needs HTTP/1.1.
+    /// The server handles the request only over HTTP/1.1.
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 
-    /// Number of named codes; they are the first ones.
+    /// Number of codes that the RFC names, which are those below this number.
     pub const NAMED: usize = NAMES.len();
 
     /// The code with this number. All codes not named by the RFC are equal: a server can choose any number, and
@@ -48,7 +49,7 @@ impl Code {
         Self(number.min(Self::NAMED as u32))
     }
 
-    /// The name in the RFC, if any.
+    /// The code's name in the RFC; `None` for all other codes.
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()
     }

@@ -1,4 +1,4 @@
-//! Violations of a protocol by a peer.
+//! Reasons why a response is missing or incomplete.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,19 +17,19 @@ pub enum Error {
     /// The stream ended within a body of known length.
     #[error("closed by the server inside a response body")]
     ClosedInBody,
-    /// The first bytes are not `HTTP/`, and over HTTP/2 not a frame either.
+    /// The first bytes are not `HTTP/`, nor, over HTTP/2, a frame.
     #[error("not an HTTP response")]
     NotHttp,
     /// The first bytes are a TLS record.
     #[error("the server speaks TLS")]
     SpeaksTls,
-    /// The status line begins as one but is malformed.
+    /// The head begins with `HTTP/`, but the rest of the status line is malformed.
     #[error("malformed status line")]
     StatusLine,
     /// The head is longer than [`crate::http1::HEAD_MAX`].
     #[error("response head longer than 80 KiB")]
     HeadTooLong,
-    /// The incomplete heads kept by the connections of a thread exceed their limit.
+    /// The incomplete heads that a thread's connections keep exceed their common limit.
     #[error("too many unfinished response heads")]
     HeadMemory,
     /// A field is not `name: value`.
@@ -38,7 +38,7 @@ pub enum Error {
     /// `Content-Length` is not a plain decimal number of at most 64 bits.
     #[error("bad Content-Length")]
     Length,
-    /// There are two `Content-Length` fields.
+    /// There is more than one `Content-Length`, in one field or several.
     #[error("two Content-Length fields")]
     LengthTwice,
     /// There are both `Content-Length` and `Transfer-Encoding`.
@@ -56,7 +56,7 @@ pub enum Error {
     /// A trailer is not `name: value`.
     #[error("malformed trailer field")]
     Trailer,
-    /// Bytes arrived after the last response, without a request.
+    /// Bytes arrived after the last response, with no request in flight.
     #[error("bytes after a complete response")]
     ExtraBytes,
     /// Bytes arrived on a connection before any request had left.
@@ -65,28 +65,28 @@ pub enum Error {
     /// The server switched to a protocol that was not requested (101).
     #[error("the server switched to another protocol")]
     Switched,
-    /// The connection ended before the request was processed.
+    /// The connection ended before this request was answered, for a reason unrelated to this request.
     #[error("the connection was closed before the request was answered")]
     ConnectionEnded,
-    /// The server reset the stream of the request.
+    /// The server reset the request's stream.
     #[error("reset by the server ({0})")]
     Reset(Code),
     /// The server ended the connection with GOAWAY.
     #[error("ended by the server ({0})")]
     GoAway(Code),
-    /// The server broke HTTP/2.
+    /// The server broke the rules of HTTP/2.
     #[error("{0} ({code})", code = .0.code())]
     Breach(Breach),
-    /// The server answered HTTP/2 in HTTP/1.
+    /// The server answered in HTTP/1 although the client used HTTP/2.
     #[error("answered in HTTP/1.1")]
     AnsweredInHttp1,
-    /// HTTP/2's SETTINGS have not arrived; returned only by [`crate::Http2::waits_for`].
+    /// The server's HTTP/2 SETTINGS have not arrived; returned only by [`crate::Http2::overdue_server_event`].
     #[error("no SETTINGS from the server")]
     NoSettings,
-    /// The server allows no streams; returned only by [`crate::Http2::waits_for`].
+    /// The server allows no streams; returned only by [`crate::Http2::overdue_server_event`].
     #[error("the server allows no streams")]
     NoStreams,
-    /// The server opens no window for a request's body; returned only by [`crate::Http2::waits_for`].
+    /// The server opens no window for a request's body; returned only by [`crate::Http2::overdue_server_event`].
     #[error("the server opens no window for the request's body")]
     NoWindow,
 }
@@ -107,7 +107,7 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// True if the server uses a protocol other than the client's.
+    /// True if the error shows that the server speaks a protocol other than the client's.
     pub fn is_other_protocol(self) -> bool {
         matches!(self, Self::NotHttp | Self::SpeaksTls | Self::AnsweredInHttp1)
     }
@@ -145,8 +145,9 @@ impl Error {
         }
     }
 
-    /// The part of the response in which the error occurred, judged by the error alone. After [`crate::Event::Head`],
-    /// every error is in the body: a reset, for instance, can occur in both parts.
+    /// The part of the response in which the error occurred, judged by the error alone, for use before
+    /// [`crate::Event::Head`]. After that event, every error is in the body: some, such as a reset, can occur in either
+    /// part.
     pub fn failed_part(self) -> ResponsePart {
         match self {
             Self::ClosedInBody

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-/// Names and values, in the order received.
+/// Names and values, in the order received. An iterator.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     source: FieldSource<'a>,
@@ -26,7 +26,7 @@ impl<'a> Fields<'a> {
         Self { source: FieldSource::List { bytes, ends: ends.iter(), start: 0 } }
     }
 
-    /// The value of the first field with this name, case-insensitive.
+    /// The value of the first field with this name, whose case does not matter.
     pub fn value(&self, name: &[u8]) -> Option<&'a [u8]> {
         self.clone().find_map(|(found, value)| found.eq_ignore_ascii_case(name).then_some(value))
     }

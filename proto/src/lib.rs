@@ -57,19 +57,20 @@ use std::ops::Range;
 
 /// The client side of one connection's protocol. See the crate documentation for how to drive it.
 pub trait Client {
-    /// Number of requests that can be started now. May change after every input, and may be zero for a while; after
-    /// [`Event::Draining`] it stays zero.
+    /// Number of requests that can be started now, in addition to those in flight. May change after every input, and
+    /// may be zero for a while; after [`Event::Draining`] it stays zero.
     fn capacity(&self) -> usize;
 
-    /// Starts a request, encoded in the protocol's form. `is_last`: the driver will start no more requests on this
-    /// connection; the protocol informs the peer if it can.
+    /// Starts a request: queues it, encoded in the protocol's form, for [`Client::poll_transmit`]. `is_last`: the
+    /// driver will start no more requests on this connection; the protocol tells the peer if it can.
     ///
     /// # Errors
     ///
     /// If there is no room, see [`Client::capacity`], or if this protocol cannot send the request's form.
     fn start(&mut self, request: &Request, is_last: bool) -> Result<StreamId, StartError>;
 
-    /// Abandons a request: no further event will name it. A protocol that cannot abandon a single request drains.
+    /// Abandons a request: no further event will name it. A protocol that cannot abandon a single request drains, and
+    /// its other requests in flight fail.
     fn cancel(&mut self, stream: StreamId);
 
     /// Takes received bytes up to the end of the next event. Returns the number taken: all bytes if they cause no event
@@ -85,27 +86,28 @@ pub trait Client {
     /// Records that the transport accepted `n` more bytes from [`Client::poll_transmit`].
     fn handle_sent(&mut self, n: usize);
 
-    /// Handles the time returned by [`Client::poll_timeout`].
+    /// Call when the time returned by [`Client::poll_timeout`] has come. `now`: the actual time.
     fn handle_timeout(&mut self, now: Nanos);
 
-    /// The next bytes to send, if any. `now`: time of the hand-over.
+    /// The next bytes to send; `None`: nothing for now. `now`: time at which they are handed to the transport.
     fn poll_transmit(&mut self, now: Nanos) -> Option<Transmit>;
 
-    /// The next event, if any.
+    /// Takes the next event; `None`: nothing until more input.
     fn poll_event(&mut self) -> Option<Event>;
 
-    /// The time to call [`Client::handle_timeout`], if any.
+    /// The time at which to call [`Client::handle_timeout`]; `None`: no call is needed.
     fn poll_timeout(&self) -> Option<Nanos>;
 
-    /// The request whose response contains the next byte, as far as known before the byte is read.
+    /// The request whose response the next byte belongs to, as far as this is known before the byte is read.
     fn reading(&self) -> Option<StreamId>;
 
     /// Number of following bytes that belong to the body of one response and cause no event except [`Event::Data`].
     /// Zero: the next byte must be read; [`u64::MAX`]: the body extends to the end of the stream.
     fn may_skip(&self) -> u64;
 
-    /// The fields of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], as far as wanted. `input`: the
-    /// last input of [`Client::handle_bytes`]. Valid until all of its events have been taken.
+    /// The fields of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`]; over HTTP/2 only those that
+    /// the options ask for. `input`: the last input of [`Client::handle_bytes`]. Valid only until all events caused by
+    /// that input have been taken.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
     /// Appends the fields as text for people and scripts: a head with its status line and the empty line at its end,
@@ -157,8 +159,8 @@ pub enum Event {
         /// The request of the response.
         stream: StreamId,
     },
-    /// The stream stays open: after an upgrade, or with an endless response. [`Event::Complete`] or [`Event::Failed`]
-    /// ends it at any time.
+    /// The stream stays open, after an upgrade or with an endless response. [`Event::Complete`] or [`Event::Failed`]
+    /// may end it at any time.
     Lives {
         /// The request that opened the stream.
         stream: StreamId,
@@ -177,7 +179,8 @@ pub enum Event {
         /// The `grpc-status` of the response; 0 (success) if there is none, and one more than [`GRPC_STATUS_MAX`] for
         /// all undefined ones.
         grpc_status: u8,
-        /// True if the response came before the whole request had been sent; the rest of the request is omitted.
+        /// True if the response was complete before the whole request had been sent; the rest of the request is not
+        /// sent.
         is_early: bool,
     },
     /// The request will get no (complete) response; the stream has ended.
@@ -191,8 +194,9 @@ pub enum Event {
         /// [`Event::Head`].
         retryable: bool,
     },
-    /// No more requests can be started on this connection. With an error, the connection as a whole has failed (the
-    /// requests in flight have failed before this event); without one, it ends in the regular way.
+    /// No more requests can be started on this connection. With an error, the connection as a whole has failed, and the
+    /// requests in flight failed before this event; without one, it ends in the regular way after the requests in
+    /// flight.
     Draining {
         /// The connection's own error, if any.
         error: Option<Error>,

@@ -13,7 +13,7 @@ use crate::{http1, http2};
 pub struct RequestParts {
     /// The method, for instance `GET`.
     pub method: String,
-    /// The request target: path and query.
+    /// The request target as sent, usually path and query.
     pub target: String,
     /// Names and values in the order sent, including `Host`.
     pub headers: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub struct RequestParts {
 pub enum Request {
     /// Given in parts; each protocol encodes them once in its own form.
     Parts(Rc<CachedRequest>),
-    /// Encoded elsewhere in HTTP/1. Other protocols read the head and send the fields in their own form.
+    /// Already encoded as HTTP/1 elsewhere. Other protocols parse its head and send the fields in their own form.
     Http1(Rc<Encoded>),
 }
 
@@ -47,7 +47,7 @@ pub struct Encoded {
     remark: Option<Remark>,
 }
 
-/// A value of the source that comes back with the response. Not sent.
+/// A value that the source attaches to a request and gets back with the response. It is not sent.
 #[derive(Clone)]
 pub struct Remark(pub Rc<dyn Any>);
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Remark {
 }
 
 impl Encoded {
-    /// The encoded bytes.
+    /// The request as HTTP/1, head and body.
     pub fn bytes(&self) -> &[u8] {
         self.wire.bytes()
     }
@@ -76,7 +76,8 @@ impl Request {
         Self::Parts(Rc::new(CachedRequest { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
-    /// True if one of the two requests is a clone of the other.
+    /// True if one of the two requests is a clone of the other. Requests with equal contents made separately are not
+    /// the same.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parts(one), Self::Parts(two)) => Rc::ptr_eq(one, two),
@@ -85,7 +86,7 @@ impl Request {
         }
     }
 
-    /// The request with a remark, if it is encoded elsewhere.
+    /// The request with this remark. A request given in parts cannot have one and is returned without it.
     #[must_use]
     pub fn with_remark(&self, remark: Remark) -> Self {
         match self {
@@ -98,7 +99,7 @@ impl Request {
         }
     }
 
-    /// The source's remark on the request.
+    /// The source's remark on the request, if it has one.
     pub fn remark(&self) -> Option<&Remark> {
         match self {
             Self::Parts(_) => None,

@@ -1,8 +1,8 @@
-//! The data plane's time: nanoseconds since an origin chosen by the driver.
+//! Time as protocols and engine see it: nanoseconds since an origin chosen by the driver.
 
 use std::ops::Add;
 
-/// A moment, in nanoseconds since the driver's origin. Never read from a clock here.
+/// A moment, in nanoseconds since the driver's origin. This crate never reads a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 

@@ -2,7 +2,8 @@
 
 use crate::Event;
 
-/// An event without a part of the input: `0 complete`.
+/// The text of an event that refers to no part of the input, for instance `0 complete`. Panics for
+/// any other event.
 pub fn event_text(event: &Event) -> String {
     match event {
         Event::Complete { stream, grpc_status, is_early } => {
@@ -17,7 +18,8 @@ pub fn event_text(event: &Event) -> String {
     }
 }
 
-/// Appends bytes to the last event if it has this prefix; otherwise adds an event.
+/// Appends bytes to the last event if it has this prefix; otherwise adds an event, so that pieces
+/// of any size give the same text.
 pub fn join_event_bytes(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match events.last_mut().filter(|last| last.starts_with(&prefix)) {

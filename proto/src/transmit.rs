@@ -8,15 +8,15 @@ use std::rc::Rc;
 /// Bytes to send.
 #[derive(Clone, Debug)]
 pub enum Transmit {
-    /// Constant bytes, sent without copying.
+    /// A range of constant bytes, sent without copying.
     Shared(Rc<[u8]>, Range<usize>),
     /// Bytes made for one send.
     Owned(Vec<u8>),
-    /// Bytes in several places.
+    /// Bytes in several places, for a vectored write.
     Vectored(Rc<Vectored>),
 }
 
-/// Frames whose payloads, parts of bodies, are sent without copying.
+/// Frames whose payloads are parts of bodies and are sent without copying.
 #[derive(Debug)]
 pub struct Vectored {
     /// The bytes of the frames, without the payloads.
@@ -98,7 +98,7 @@ impl Transmit {
         }
     }
 
-    /// The bytes, if they are in one place.
+    /// The bytes, if they are in one place; `None` for [`Self::Vectored`].
     pub fn contiguous_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::Shared(bytes, range) => Some(&bytes[range.clone()]),

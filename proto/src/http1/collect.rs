@@ -53,7 +53,8 @@ pub(super) struct HeadCollector {
     counted: usize,
 }
 
-/// The memory for heads that arrive in pieces, shared by the connections of a thread. Cloning it copies nothing.
+/// The memory for heads that arrive in pieces, shared by the connections of a thread. A clone counts against the same
+/// limit.
 #[derive(Clone, Debug)]
 pub struct HeadBuffer {
     /// Number of bytes kept.
@@ -62,7 +63,7 @@ pub struct HeadBuffer {
 }
 
 impl HeadBuffer {
-    /// A buffer of at most `max` bytes. Beyond that a head fails unless it is small.
+    /// A limit of `max` bytes. Beyond it, an incomplete head fails with [`Error::HeadMemory`] unless it is small.
     pub fn new(max: usize) -> Self {
         Self { kept: Rc::default(), max }
     }

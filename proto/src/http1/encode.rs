@@ -4,11 +4,11 @@
 
 use crate::RequestParts;
 
-/// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even a zero one.
+/// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even if it is zero.
 const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
-/// Encodes a request: its request line, its headers in order, a `Content-Length` if the body needs one and the headers
-/// contain neither that nor `Transfer-Encoding`, an empty line, the body.
+/// Encodes a request: its request line, its headers in order, a `Content-Length` if [`needs_length`] says so, an empty
+/// line, the body. Adds nothing else, not even `Host`, and does not chunk the body.
 pub fn encode(parts: &RequestParts) -> Vec<u8> {
     let RequestParts { method, target, headers, body } = parts;
     let mut head = format!("{method} {target} HTTP/1.1\r\n");
@@ -40,7 +40,8 @@ fn is_about_connection(line: &[u8]) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(b"connection"))
 }
 
-/// True if a request needs a `Content-Length` that is missing from its headers.
+/// True if a request has a body, or its method normally has one, and its headers have neither `Content-Length` nor
+/// `Transfer-Encoding`.
 pub fn needs_length(parts: &RequestParts) -> bool {
     let is_framed = parts
         .headers

@@ -179,8 +179,8 @@ pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Joins folded lines in place: from `start` on, every separator before a continued line in `text` becomes blanks (RFC
-/// 9112, 5.2). Returns true if there were any.
+/// Joins folded lines in place: from byte `start` of `text` on, the line end before each continuation line becomes
+/// blanks (RFC 9112, 5.2), so that the length stays the same. Returns true if there were any.
 pub fn unfold(text: &mut [u8], start: usize) -> bool {
     let mut any = false;
     for at in start.max(1)..text.len() {

@@ -51,19 +51,19 @@ pub use self::outline::{Malformed, Outline, outline, outline_any, outline_unread
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;
 
-/// Longest response head to read, in bytes, including empty lines before it; also the limit of a chunk's first line,
-/// and of the trailer section. Equals the limit of wrk's parser.
+/// Length limit on a response head, in bytes, including empty lines before it; also on a chunk's first line and on the
+/// trailer section. The same as in wrk's parser.
 pub const HEAD_MAX: usize = 80 * 1024;
 
 /// Largest number of bytes of several requests that leave together.
 const JOINED_MAX: usize = 16 * 1024;
 
-/// The missing part of a response that has begun.
+/// Missing part of a response that has begun, unless it is the rest of a body with a known end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The end of the head.
+    /// The head has begun and is incomplete.
     HeadEnd,
-    /// The body ends with the connection.
+    /// The body ends only when the server closes the connection.
     Close,
 }
 
@@ -155,12 +155,12 @@ enum Life {
 }
 
 impl Http1 {
-    /// A new connection with at most `depth` requests in flight.
+    /// A new connection for at most `depth` requests in flight, with its own limit on memory for heads.
     pub fn new(depth: usize) -> Self {
         Self::sharing(depth, &HeadBuffer::default())
     }
 
-    /// A client whose memory for heads is shared.
+    /// A new connection that shares its memory for incomplete heads with others.
     pub fn sharing(depth: usize, heads: &HeadBuffer) -> Self {
         Self {
             depth,
@@ -178,7 +178,7 @@ impl Http1 {
         }
     }
 
-    /// True if a request has not been handed over.
+    /// True if [`Client::poll_transmit`] has a request to return.
     pub fn has_output(&self) -> bool {
         self.given < self.in_flight.len()
     }
@@ -190,8 +190,8 @@ impl Http1 {
         self.bytes_started - before + request.wire(false).range.len() as u64 <= JOINED_MAX as u64
     }
 
-    /// The error of a request that would follow on the connection but was not started, once no more can start and all
-    /// events have been taken. True if it may be sent again.
+    /// The error for a request that was to follow on the connection but can no longer be started. The bool is true if
+    /// it may be sent elsewhere. `None`: the connection is open, or some events have not been taken.
     pub fn later_request_error(&self) -> Option<(Error, bool)> {
         match self.life {
             Life::Open | Life::Ending { .. } => None,
@@ -341,20 +341,22 @@ impl Http1 {
         Some(Event::Draining { error })
     }
 
-    /// The unreadable text, the beginning of its faulty line, and the position of the fault, as far as known. `input`:
-    /// the last input of [`Client::handle_bytes`].
+    /// After an error: the unreadable text, and in it the index of the faulty line and of the wrong byte, both zero if
+    /// unknown. `input`: the last input of [`Client::handle_bytes`].
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
         let text = self.collector.received_head(input);
         let (line, at) = head::flaw(text).unwrap_or_default();
         (text, line, at)
     }
 
-    /// The error of a response that has begun without a request on its way, if any.
+    /// The error to report for bytes that answer no request sent so far, until their meaning is known. `None`: there
+    /// are no such bytes.
     pub fn unsolicited_error(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
     }
 
-    /// The missing part of the response to `stream`, if the response has begun.
+    /// The missing part of the response to `stream`. `None`: another response comes first, nothing has arrived, or only
+    /// the rest of a body with a known end is missing.
     pub fn missing_part(&self, stream: StreamId) -> Option<Missing> {
         if self.reading() != Some(stream) {
             return None;

@@ -27,7 +27,7 @@ pub struct Outline {
     pub response: ResponseKind,
 }
 
-/// The first fault in bytes that should be requests.
+/// The first fault in bytes that should be requests, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {line}:{column}")]
 pub struct Malformed {
@@ -35,14 +35,14 @@ pub struct Malformed {
     pub reason: &'static str,
     /// The line of the fault, from 1.
     pub line: usize,
-    /// The byte in that line, from 1.
+    /// The position of the faulty byte in that line, from 1.
     pub column: usize,
-    /// The index of the byte.
+    /// The index of the faulty byte in all bytes.
     pub at: usize,
 }
 
 impl Malformed {
-    /// True if the only fault is a premature end of the bytes.
+    /// True if the only fault is that the bytes end within a request.
     pub fn is_incomplete(&self) -> bool {
         self.reason == INCOMPLETE
     }
@@ -61,7 +61,7 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
     OutlineReader { bytes, at: 0, allows: Allows::Wrk }.read(found)
 }
 
-/// [`outline`] with additional methods unknown to wrk, but no known method in another case.
+/// [`outline`] that also accepts methods unknown to wrk, except known ones in lower or mixed case.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ impl Tunnel {
         Self { transmit, unsent: connect.range.len(), head: Vec::new() }
     }
 
-    /// The request to send, once.
+    /// The request to send; `None` after the first call.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.transmit.take()
     }
@@ -41,12 +41,13 @@ impl Tunnel {
         self.unsent == 0
     }
 
-    /// Takes received bytes up to the end of the response's head. Then returns the status, 200 or more, and the number
-    /// of bytes taken; after a 2xx status, later bytes come from the target.
+    /// Takes received bytes. `None`: all are taken, and the response's head is incomplete. Otherwise returns the
+    /// status, 200 or more, and the number of bytes up to the end of the head; after a 2xx status, later bytes come
+    /// from the target.
     ///
     /// # Errors
     ///
-    /// The fault in the response. The connection is useless then.
+    /// The fault in the proxy's response. The connection cannot be used any more.
     pub fn handle_bytes(&mut self, bytes: &[u8]) -> Result<Option<(u16, usize)>, Error> {
         for (index, &byte) in bytes.iter().enumerate() {
             if self.head.is_empty() && matches!(byte, b'\r' | b'\n') {

@@ -23,7 +23,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Encodes `parts`.
+    /// Encodes `parts`, copying the body.
     pub fn from_parts(parts: &RequestParts) -> Self {
         let bytes: Rc<[u8]> = encode(parts).into();
         Self {
@@ -35,7 +35,8 @@ impl Wire {
         }
     }
 
-    /// A request from another source, found in `bytes` by [`outline`](super::outline()).
+    /// A request from another source, found in `bytes` by [`outline`](super::outline()). Shares the bytes instead of
+    /// copying them.
     pub fn from_outline(bytes: &Rc<[u8]>, Outline { range, body_length, response }: Outline) -> Self {
         Self { bytes: Rc::clone(bytes), range, body_length, response, last: OnceCell::new() }
     }
@@ -66,7 +67,8 @@ impl Wire {
         self.response
     }
 
-    /// This request as the last one on its connection, which asks the server to close. Encoded once.
+    /// This request as the last one on its connection: with `Connection: close` in place of any other `Connection`
+    /// field. Encoded once, then kept.
     pub fn closing_form(&self) -> &Self {
         self.last.get_or_init(|| {
             let (head, body) = self.head_and_body();

@@ -159,7 +159,7 @@ struct RequestTarget<'a> {
     path: Cow<'a, [u8]>,
 }
 
-/// True if HTTP/2 forbids this field, so that requests omit it (RFC 9113, 8.2.2).
+/// True if HTTP/2 forbids a field with this name, in any case, so that requests omit it (RFC 9113, 8.2.2).
 pub fn is_forbidden_field(name: &str) -> bool {
     CONNECTION.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_bytes()))
 }

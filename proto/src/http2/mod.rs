@@ -112,7 +112,8 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    /// A new connection, which greets the server with its first [`Transmit`].
+    /// A new connection. Its preface and SETTINGS are at the beginning of its first [`Transmit`], even without a
+    /// request.
     pub fn new(shared: &SharedContext) -> Self {
         let streams_seen = shared.streams_known();
         Self {
@@ -141,22 +142,23 @@ impl Http2 {
         }
     }
 
-    /// Approximate number of body bytes to come: whatever comes in between, they come soon.
+    /// Approximate number of bytes still to arrive of the body that the last DATA belonged to; other frames may come in
+    /// between.
     pub fn body_bytes_to_come(&self) -> u64 {
         self.coming
     }
 
-    /// True if request bodies are on the way.
+    /// True if the bodies of some requests have not been sent completely.
     pub fn is_uploading(&self) -> bool {
         self.sender.has_uploads()
     }
 
-    /// The text of the server's last GOAWAY for people: the first 100 bytes, unescaped.
+    /// The explanation in the server's last GOAWAY: its first 100 bytes, unescaped; empty if there is none.
     pub fn goaway_text(&self) -> &[u8] {
         &self.reason
     }
 
-    /// True if a GOAWAY of the server announces that it processes requests of this connection.
+    /// True if the server has sent a GOAWAY that says that it processes some requests on this connection.
     pub fn processes_some(&self) -> bool {
         self.goaway.is_some_and(|(last, _)| last > 0)
     }
@@ -166,8 +168,9 @@ impl Http2 {
         self.settings.have_come.then_some(self.settings.streams)
     }
 
-    /// The missing item that the connection, or a request on it, waits for and that servers usually send at once:
-    /// SETTINGS, a stream, or a window for the request's body.
+    /// The error that names what the connection, or the request on `stream`, still waits for although servers usually
+    /// send it at once: SETTINGS, permission for a stream, or a window for the request's body. Independent of how long
+    /// it has waited. `None`: nothing of that kind.
     pub fn overdue_server_event(&mut self, stream: Option<StreamId>) -> Option<Error> {
         let has_body_left = |stream: StreamId| self.streams.get(stream.0).is_some_and(|open| open.message.is_some());
         match self.life {
@@ -181,7 +184,7 @@ impl Http2 {
         }
     }
 
-    /// Counts received DATA, and unfinished waits with their present length.
+    /// Adds received DATA, and the length so far of waits in progress, to the counts in the [`SharedContext`].
     pub fn count_so_far(&mut self, now: Nanos) {
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.data_bytes_received += std::mem::take(&mut self.data_bytes);

@@ -1,4 +1,4 @@
-//! Options of connections.
+//! Options for HTTP/2 connections.
 
 use super::frame::{self, PAYLOAD_USUAL, kind};
 use super::hpack::SIZE_USUAL;
@@ -13,9 +13,9 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct Http2Options {
     /// Limit on requests in flight per connection; the server may allow fewer.
     pub streams: u32,
-    /// True if requests use `https`, not `http`.
+    /// True if the requests' `:scheme` is `https` instead of `http`.
     pub is_https: bool,
-    /// True if [`crate::Event::Data`] is wanted. Otherwise body bytes only count for flow control.
+    /// True if [`crate::Event::Data`] is wanted. Otherwise body bytes are counted for flow control and cause no event.
     pub wants_body: bool,
     /// True if the fields of every head and [`crate::Event::Trailer`] are wanted. Heads with a status of 300 or more
     /// always have their fields.
@@ -31,8 +31,8 @@ pub struct Http2Options {
     /// True if the transport reports accepted bytes at once. Otherwise it may have accepted everything it was given:
     /// TLS reports only once the last of several records has left.
     pub is_told_at_once: bool,
-    /// Number of bytes of unfinished header blocks that the connections of a thread may keep together. Beyond that
-    /// large blocks fail.
+    /// Number of bytes of unfinished header blocks that the connections of a thread may keep together. Beyond that,
+    /// blocks larger than 4 KiB fail.
     pub blocks_max: usize,
 }
 

@@ -29,7 +29,7 @@ pub struct ReadableData {
     pub stream: u32,
     /// Number of frames.
     pub frames: u64,
-    /// Number of body bytes in the frames.
+    /// Number of body bytes in the frames, without padding.
     pub bytes: u64,
     /// True if the last frame ends the stream.
     pub ends: bool,
@@ -37,7 +37,7 @@ pub struct ReadableData {
     pub body: Vec<u8>,
 }
 
-/// Reads the frames of one direction.
+/// Reads the frames sent in one direction of a connection.
 #[derive(Debug)]
 pub struct FrameReader {
     /// The received part of an incomplete frame.
@@ -54,7 +54,8 @@ pub struct FrameReader {
 }
 
 impl Http2 {
-    /// Readers of this connection's sent and received frames, from its start.
+    /// Readers for this connection's sent and received frames, in this order. They must be given all bytes from its
+    /// start.
     pub fn frame_readers(&self) -> [FrameReader; 2] {
         let reader = |greets, decoder, block_max| FrameReader {
             part: Vec::new(),

@@ -4,40 +4,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::Code;
 
-/// Largest number of different reasons kept.
+/// Largest number of different GOAWAY texts kept; further ones are not counted.
 pub const REASONS_MAX: usize = 16;
 
-/// Counts of one thread; those of several threads add up.
+/// Counts of one thread's connections; those of several threads can be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Http2Counts {
-    /// Connections whose server has sent its SETTINGS.
+    /// Number of connections on which the server has sent its SETTINGS.
     pub connections: u64,
-    /// Connections ended by the server with GOAWAY, by the code of the last one: an announcement may have had another
-    /// code.
+    /// Connections ended by the server with GOAWAY, by the code of its last GOAWAY: an earlier announcement may have
+    /// had another code.
     pub connections_ended: Codes,
     /// Smallest stream limit of a server: zero only if all limits were zero, [`u32::MAX`] if all servers were
     /// unlimited, `None` if none is known yet.
     pub streams_allowed_min: Option<u32>,
-    /// Largest stream limit of a server.
+    /// Largest stream limit of a server; [`u32::MAX`]: unlimited, `None`: not known yet.
     pub streams_allowed_max: Option<u32>,
     /// Largest number of simultaneous streams on one connection.
     pub streams_peak: u32,
-    /// GOAWAY frames from servers.
+    /// GOAWAY frames from servers, by code; a connection may get several.
     pub goaway_received: Codes,
-    /// Texts of GOAWAY frames for people, up to `REASONS_MAX` different ones.
+    /// Explanations in the servers' GOAWAY frames, up to 16 different ones.
     pub reasons: Vec<Reason>,
-    /// GOAWAY frames to servers.
+    /// GOAWAY frames to servers, by code.
     pub goaway_sent: Codes,
-    /// RST_STREAM frames from servers, on streams that were open.
+    /// RST_STREAM frames from servers on streams that were open, by code.
     pub reset_received: Codes,
-    /// RST_STREAM frames to servers.
+    /// RST_STREAM frames to servers, by code.
     pub reset_sent: Codes,
     /// Bytes of DATA from servers, including padding.
     pub data_bytes_received: u64,
     /// Bytes of header blocks from servers.
     pub header_bytes_received: u64,
-    /// Bytes of the decoded names and values.
+    /// Bytes of the decoded names and values in header blocks from servers.
     pub header_bytes_decoded: u64,
     /// Time for which connections had as many streams as their servers allow while more were wanted, in nanoseconds.
     pub streams_blocked_ns: u64,
@@ -45,7 +45,7 @@ pub struct Http2Counts {
     pub window_blocked_ns: u64,
 }
 
-/// A text of GOAWAY frames for people.
+/// An explanation that servers gave in GOAWAY frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// The code of the frames.
@@ -59,9 +59,9 @@ pub struct Reason {
 /// Number of occurrences of each error code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codes {
-    /// By code.
+    /// Numbers for the codes that the RFC names, indexed by code.
     pub named: [u64; Code::NAMED],
-    /// Codes without a name.
+    /// Number of all other codes.
     pub other: u64,
 }
 
@@ -85,8 +85,8 @@ impl Codes {
     }
 }
 
-/// The smaller of two stream limits; [`u32::MAX`]: unlimited. A limit of zero applies only for a moment (RFC 9113,
-/// 6.5.2), so any other limit says more about a server.
+/// The smaller of two stream limits; [`u32::MAX`]: unlimited, `None`: unknown. Zero is returned only if there is
+/// nothing else: it applies only for a moment (RFC 9113, 6.5.2), so any other limit says more about a server.
 pub fn smaller_stream_limit(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
 }
@@ -124,7 +124,7 @@ impl Http2Counts {
         }
     }
 
-    /// Adds another thread's observations.
+    /// Adds another thread's counts: sums, and the smallest or largest of limits and peaks.
     pub fn add_counts(&mut self, more: &Self) {
         self.connections += more.connections;
         self.connections_ended.add(&more.connections_ended);

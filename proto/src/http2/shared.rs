@@ -11,7 +11,7 @@ use super::seen::Http2Counts;
 use super::written::FieldCache;
 use crate::Request;
 
-/// State shared by connections of one thread. Cloning it copies nothing.
+/// State shared by the HTTP/2 connections of one thread. A clone shares the same state.
 #[derive(Clone, Debug)]
 pub struct SharedContext {
     pub(super) options: Rc<Http2Options>,
@@ -42,18 +42,20 @@ impl SharedContext {
         Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
     }
 
-    /// Observations on the connections so far.
+    /// A copy of the counts of all connections so far. Call [`Http2::count_so_far`](crate::Http2::count_so_far) on open
+    /// connections first.
     pub fn observations(&self) -> Http2Counts {
         self.pool.borrow().seen.clone()
     }
 
-    /// Smallest stream limit to expect on the next connection: [`u32::MAX`] if all servers are unlimited, `None` if
-    /// none is known.
+    /// Smallest stream limit that a server has named, as an expectation for the next connection: [`u32::MAX`] if all
+    /// servers were unlimited, `None` if no limit is known.
     pub fn streams_known(&self) -> Option<u32> {
         self.pool.borrow().streams_known
     }
 
-    /// Resets the counts, but not the knowledge about servers. `allowed`: current stream limit of each open connection.
+    /// Resets the counts, except connections and the peak of streams, but not the knowledge about servers. `allowed`:
+    /// current stream limit of each open connection.
     pub fn reset_counts(&self, allowed: &[u32]) {
         let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
         let Http2Counts { connections, streams_peak, .. } = *seen;
