@@ -81,7 +81,11 @@ fn parse_header_check(text: &str) -> Result<ExpectedHeader, &'static str> {
 /// The value of an option with its secrets replaced.
 fn redacted_value(flag: &Flag, value: &OsStr) -> OsString {
     let text = value.to_string_lossy();
-    if flag.id == Id::ExpectHeader { secrets::misspelt_header(&text).into() } else { secrets::text(&text).into() }
+    if flag.id == Id::ExpectHeader {
+        secrets::misspelt_header(&text).into()
+    } else {
+        secrets::redact_text(&text).into()
+    }
 }
 
 #[cfg(test)]

@@ -85,15 +85,15 @@ pub(crate) fn redact_word(word: &str, previous: &str, url: &str) -> String {
         let (option, value) = word.split_once('=')?;
         Some(format!("{option}={}", redacted_value(option, value)?))
     };
-    let plain = || if word == url { secrets::url(word) } else { secrets::text(word) };
+    let plain = || if word == url { secrets::redact_url(word) } else { secrets::redact_text(word) };
     redacted_value(previous, word).or_else(attached).unwrap_or_else(plain)
 }
 
 /// The value of an option without secrets; `None`: it is read like any other text.
 fn redacted_value(option: &str, value: &str) -> Option<String> {
     match option {
-        "--http-proxy" => Some(secrets::url(value)),
-        "--body" if !value.starts_with('@') => Some(secrets::body(value)),
+        "--http-proxy" => Some(secrets::redact_url(value)),
+        "--body" if !value.starts_with('@') => Some(secrets::redact_body(value)),
         _ => has_secret_value(option).then(|| REDACTED.to_owned()),
     }
 }

@@ -220,7 +220,8 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, PlanRefusal> {
 /// The target of a URL with placeholders in its path.
 fn templated(url: &OsStr, dialect: Dialect) -> Result<Target, PlanRefusal> {
     let Some(typed) = url.to_str() else { return target(url, dialect) };
-    let invalid = |reason: &str| PlanRefusal::Misused(format!("{:?} is not a URL: {reason}", secrets::url(typed)));
+    let invalid =
+        |reason: &str| PlanRefusal::Misused(format!("{:?} is not a URL: {reason}", secrets::redact_url(typed)));
     let masked = Masked::new(typed).map_err(invalid)?;
     let found = target(OsStr::new(masked.text()), dialect)?;
     let path = masked.path(&found.path).map_err(invalid)?.into_owned();
@@ -430,7 +431,7 @@ fn script(typed: &mut Typed) -> Option<LuaScript> {
     let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(path) = typed.script.take() else {
         if !args.is_empty() {
-            let shown = secrets::words(args.iter().map(String::as_str));
+            let shown = secrets::redact_words(args.iter().map(String::as_str));
             let words: Vec<String> = shown.iter().map(|word| format!("{word:?}")).collect();
             typed.warnings.push(format!("extra arguments are ignored (only scripts use them): {}", words.join(" ")));
         }

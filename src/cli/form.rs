@@ -66,7 +66,7 @@ fn parse_values<T>(
     read: impl Fn(&[u8]) -> Result<T, String>,
 ) -> Result<Vec<T>, PlanRefusal> {
     let one = |value: &OsString| {
-        let shown = onrush_plan::secrets::text(&value.to_string_lossy());
+        let shown = onrush_plan::secrets::redact_text(&value.to_string_lossy());
         read(value.as_bytes()).map_err(|reason| PlanRefusal::Cannot(format!("{option} {shown:?}: {reason}")))
     };
     values.iter().map(one).collect()

@@ -140,7 +140,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
 /// an unquoted header, a number instead of a host, or a URL after the first word. `cut`: name and value of a header
 /// that was cut off before its secret. `None` if the words may be right.
 pub(crate) fn stray_word_hint(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
-    let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
+    let shown = |word: &OsStr| format!("{:?}", secrets::redact_url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
     // If the value was cut off after its scheme, even a single word may be a secret instead of a host.
@@ -177,7 +177,7 @@ pub(crate) fn stray_word_hint(words: &[OsString], has_script: bool, cut: Option<
     if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let path = secrets::text(if path.is_empty() { "/" } else { path });
+    let path = secrets::redact_text(if path.is_empty() { "/" } else { path });
     let is_port = host.parse::<u16>().is_ok_and(|port| port > 0);
     let port = if is_port {
         format!("for that port on this machine write http://127.0.0.1:{host}{path}; ")

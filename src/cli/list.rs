@@ -72,7 +72,7 @@ pub(super) fn parse_request_list(
     let text = file.shared().map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
     if target.path != "/" && !typed.has_url_of_list {
-        let path = printable(&secrets::url(&target.path));
+        let path = printable(&secrets::redact_url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
     typed.warnings.extend(entries.method().and_then(|method| request::method_case_warning(method, "")));

@@ -39,7 +39,7 @@ pub(crate) enum Length {
 pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRefusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
-    let text = if is_url(value) { secrets::misspelt_url(&text) } else { secrets::text(&text) };
+    let text = if is_url(value) { secrets::misspelt_url(&text) } else { secrets::redact_text(&text) };
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
     PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
@@ -53,7 +53,7 @@ pub(crate) fn is_url(value: &OsStr) -> bool {
 
 /// One line about an option that took the URL as its value.
 pub(crate) fn url_as_value_hint(spelling: &Spelling, url: &OsStr) -> String {
-    let url = secrets::url(&url.to_string_lossy());
+    let url = secrets::redact_url(&url.to_string_lossy());
     let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
     format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}", printable(&url))
 }

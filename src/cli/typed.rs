@@ -219,7 +219,7 @@ impl Typed {
                 Err(PlanRefusal::Misused(url_as_value_hint(&flag.spelling, &value)))
             }
             // The reason may show a part of it.
-            Err(PlanRefusal::Misused(line)) => Err(PlanRefusal::Misused(secrets::text(&line))),
+            Err(PlanRefusal::Misused(line)) => Err(PlanRefusal::Misused(secrets::redact_text(&line))),
             taken => taken,
         }
     }

@@ -107,7 +107,7 @@ pub(super) fn parse_time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result
     let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
     let is_data = |text: &str| text.contains('=') || text.starts_with(['{', '[', '@', '<']);
     if !dialect.is_compat() && flag.id == Id::Duration && is_data(&value.to_string_lossy()) {
-        let shown = secrets::text(&value.to_string_lossy());
+        let shown = secrets::redact_text(&value.to_string_lossy());
         return Err(wrong(
             flag,
             OsStr::new(&shown),

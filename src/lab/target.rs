@@ -132,7 +132,7 @@ fn last_lines(file: &mut File, before: u64) -> String {
         Ok::<_, io::Error>(bytes)
     };
     // Redacted before splitting into lines and truncating these: a part of a secret would not be recognised.
-    let text = screen::hidden(&secrets::text(&String::from_utf8_lossy(&read().unwrap_or_default())));
+    let text = screen::hidden(&secrets::redact_text(&String::from_utf8_lossy(&read().unwrap_or_default())));
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last: Vec<String> = lines.iter().rev().take(OUTPUT_LINES).rev().map(|line| escape(line.as_bytes())).collect();
     last.join(" | ")

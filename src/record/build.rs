@@ -174,7 +174,7 @@ fn classes(
 
 /// The labels without secrets.
 fn labels(plan: &Plan, known: &secrets::KnownSecrets) -> BTreeMap<String, String> {
-    let shown = |key: &String, level: &String| known.redact_typed(level, |level| secrets::value(key, level));
+    let shown = |key: &String, level: &String| known.redact_typed(level, |level| secrets::redact_value(key, level));
     plan.output.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
 }
 
@@ -377,7 +377,7 @@ impl LedgerRow {
             example: (!example.is_empty()).then(|| match row.cause {
                 _ if plan.output.keeps_secrets => example,
                 Cause::Check(number) if is_of_secret(plan, number) => secrets::REDACTED.to_owned(),
-                _ => secrets::text(&example),
+                _ => secrets::redact_text(&example),
             }),
         }
     }

@@ -75,7 +75,7 @@ impl Endpoints {
     /// The parts of the way that were asked for; `None`: none.
     pub fn of(way: &onrush_plan::ConnectOptions, keeps_secrets: bool) -> Option<Self> {
         let onrush_plan::ConnectOptions { instead, proxy, resolved, family, unix, sources, socket } = way;
-        let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::url(url) };
+        let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::redact_url(url) };
         let ends = |sources: &onrush_plan::connect::SourceAddresses| {
             [0, sources.count() as usize - 1].map(|at| sources.of_connection(at))
         };

@@ -197,19 +197,19 @@ impl Plan {
         let shown = |text: &str, redacted: fn(&str) -> String| known.redact_typed(text, redacted);
         let header = |(name, value): &(String, String)| Header {
             name: name.clone(),
-            value: known.redact_typed(value, |value| secrets::value(name, value)),
+            value: known.redact_typed(value, |value| secrets::redact_value(name, value)),
         };
         let expected = |checks::ExpectedHeader { name, value }: &checks::ExpectedHeader| ExpectedHeader {
             name: name.clone(),
             value: value.as_ref().map(|value| header(&(name.clone(), value.clone())).value),
         };
         Self {
-            url: shown(&plan.target.typed, secrets::url),
+            url: shown(&plan.target.typed, secrets::redact_url),
             method: plan.request.method.clone(),
             headers: plan.request.headers.iter().map(header).collect(),
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_without_secrets(body)),
-            body: text.map(|text| shown(text, secrets::text)),
+            body: text.map(|text| shown(text, secrets::redact_text)),
             way: Endpoints::of(&plan.connect, plan.output.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             http2: AskedHttp2::of(&plan.http),
@@ -223,7 +223,7 @@ impl Plan {
             expected: (!plan.checks.is_empty()).then(|| Expected {
                 status: plan.checks.status.clone(),
                 headers: plan.checks.headers.iter().map(expected).collect(),
-                body: plan.checks.body.iter().map(|text| shown(text, secrets::text)).collect(),
+                body: plan.checks.body.iter().map(|text| shown(text, secrets::redact_text)).collect(),
             }),
             templates: plan.templates.as_ref().map(|templates| {
                 let file = |file: &FileContents| ValuesFile {
@@ -238,9 +238,10 @@ impl Plan {
                 sha256: file.contents().ok().map(digest_without_secrets),
                 args: match plan.output.keeps_secrets {
                     true => args.clone(),
-                    false => {
-                        secrets::words(args.iter().map(String::as_str)).iter().map(|it| known.hide_in(it)).collect()
-                    }
+                    false => secrets::redact_words(args.iter().map(String::as_str))
+                        .iter()
+                        .map(|it| known.hide_in(it))
+                        .collect(),
                 },
             }),
             threads: plan.load.threads,
@@ -349,26 +350,26 @@ impl Plan {
     fn compared(&self) -> Self {
         // The length of a body would reveal that of its secrets; its text or digest identifies it anyway.
         let mut plan = Self { seed: 0, percentiles: None, body_bytes: None, ..self.clone() };
-        plan.url = secrets::url(&plan.url);
+        plan.url = secrets::redact_url(&plan.url);
         if let Some(proxy) = plan.way.as_mut().and_then(|way| way.http_proxy.as_mut()) {
-            *proxy = secrets::url(proxy);
+            *proxy = secrets::redact_url(proxy);
         }
         for header in &mut plan.headers {
-            header.value = secrets::value(&header.name, &header.value);
+            header.value = secrets::redact_value(&header.name, &header.value);
         }
         match plan.body.take() {
-            Some(form) if secrets::is_form(&form) => plan.body = Some(secrets::text(&form)),
+            Some(form) if secrets::is_form(&form) => plan.body = Some(secrets::redact_text(&form)),
             Some(body) => plan.body_sha256 = Some(digest_without_secrets(body.as_bytes())),
             None => {}
         }
         if let Some(expected) = &mut plan.expected {
             for ExpectedHeader { name, value } in &mut expected.headers {
-                *value = value.as_deref().map(|value| secrets::value(name, value));
+                *value = value.as_deref().map(|value| secrets::redact_value(name, value));
             }
-            expected.body.iter_mut().for_each(|text| *text = secrets::text(text));
+            expected.body.iter_mut().for_each(|text| *text = secrets::redact_text(text));
         }
         if let Some(script) = &mut plan.script {
-            script.args = secrets::words(script.args.iter().map(String::as_str));
+            script.args = secrets::redact_words(script.args.iter().map(String::as_str));
         }
         plan
     }
@@ -379,7 +380,7 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
     // In pieces, because a body may be as large as the memory.
     const PIECE: usize = 1 << 20;
     let mut digest = digest::Context::new(&digest::SHA256);
-    bytes.chunks(PIECE).for_each(|piece| digest.update(&secrets::bytes(piece)));
+    bytes.chunks(PIECE).for_each(|piece| digest.update(&secrets::redact_bytes(piece)));
     hexadecimal(digest)
 }
 

@@ -15,7 +15,7 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files. wrk's report shows the URL as typed.
     let url = match plan.dialect.is_compat() {
         true => plan.target.typed.clone(),
-        false => KnownSecrets::from_plan(plan).redact_typed(&plan.target.typed, secrets::url),
+        false => KnownSecrets::from_plan(plan).redact_typed(&plan.target.typed, secrets::redact_url),
     };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", end_condition(plan.stop));

@@ -353,7 +353,7 @@ fn path_on_same_host(url: &str, origin: &str, target: &Target) -> Result<String,
     let is_same =
         other.scheme == target.scheme && other.host.eq_ignore_ascii_case(&target.host) && port(&other) == port(target);
     if !is_same {
-        let url = shown(&secrets::url(url));
+        let url = shown(&secrets::redact_url(url));
         return Err(format!(
             "{url} does not lead to {origin}, the target of the run; each target needs a separate run"
         ));

@@ -192,7 +192,7 @@ fn is_host(text: &str) -> bool {
 
 /// Start of a text in quotes, without secrets.
 pub(super) fn shown(text: &str) -> String {
-    without_secrets(text, secrets::text)
+    without_secrets(text, secrets::redact_text)
 }
 
 fn without_secrets(text: &str, hidden: impl Fn(&str) -> String) -> String {

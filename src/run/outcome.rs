@@ -331,7 +331,8 @@ impl Outcome {
         if let Some(seen) = &mut self.http2 {
             seen.reasons.iter_mut().for_each(|reason| reason.text = known.redact(&reason.text));
         }
-        self.totals.location = self.totals.location.take().map(|location| known.redact_typed(&location, secrets::url));
+        self.totals.location =
+            self.totals.location.take().map(|location| known.redact_typed(&location, secrets::redact_url));
         if let Some(Breakdown::Script(words)) = &mut self.breakdown {
             *words = known.hide_in(words);
         }

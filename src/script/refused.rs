@@ -254,5 +254,5 @@ fn split_head_and_body(request: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// The start of a text, redacted and quoted.
 fn quote_start(text: &str) -> String {
     let text: String = text.trim_end().chars().take(SHOWN).collect();
-    format!("{:?}", secrets::text(&text))
+    format!("{:?}", secrets::redact_text(&text))
 }

@@ -150,7 +150,7 @@ fn typed(plan: &Plan) -> Vec<Vec<u8>> {
     let texts =
         urls.map(|url| format!("://{url}")).chain(headers).chain(labels).chain(args.iter().map(|&arg| arg.into()));
     let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref())).cloned();
-    let hidden = args.iter().zip(super::are_hidden(args.iter().copied()));
+    let hidden = args.iter().zip(super::find_secret_words(args.iter().copied()));
     let hidden = hidden.filter(|(_, is_hidden)| *is_hidden).map(|(arg, _)| (*arg).to_owned());
     let whole = logins.chain(hidden).map(String::into_bytes);
     whole.chain(texts.flat_map(|text| values(text.as_bytes(), false))).collect()

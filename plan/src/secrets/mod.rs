@@ -27,31 +27,31 @@ pub fn is_secret(name: &str) -> bool {
 }
 
 /// Typed text with every secret value redacted up to the end of its field or line, and the user in every URL.
-pub fn text(text: &str) -> String {
-    String::from_utf8_lossy(&bytes(text.as_bytes())).into_owned()
+pub fn redact_text(text: &str) -> String {
+    String::from_utf8_lossy(&redact_bytes(text.as_bytes())).into_owned()
 }
 
-/// Any bytes, redacted like [`text`].
-pub fn bytes(bytes: &[u8]) -> Vec<u8> {
+/// Any bytes, redacted like [`redact_text`].
+pub fn redact_bytes(bytes: &[u8]) -> Vec<u8> {
     without(bytes, &places(bytes, false))
 }
 
 /// A URL, with or without a scheme, with its user and secret parameters redacted.
-pub fn url(url: &str) -> String {
+pub fn redact_url(url: &str) -> String {
     let is_scheme = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let (scheme, rest) = url.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).unwrap_or(("", url));
-    let shown = text(&format!("://{rest}"));
+    let shown = redact_text(&format!("://{rest}"));
     if rest.len() < url.len() { format!("{scheme}{shown}") } else { shown["://".len()..].to_owned() }
 }
 
-/// The value of a header or label: redacted as a whole if its name is secret, otherwise like [`text`].
-pub fn value(name: &str, value: &str) -> String {
-    if is_secret(name) { REDACTED.to_owned() } else { text(value) }
+/// The value of a header or label: redacted as a whole if its name is secret, otherwise like [`redact_text`].
+pub fn redact_value(name: &str, value: &str) -> String {
+    if is_secret(name) { REDACTED.to_owned() } else { redact_text(value) }
 }
 
 /// A body, redacted: in a form, the secret fields; anything else as a whole.
-pub fn body(body: &str) -> String {
-    if is_form(body) { text(body) } else { REDACTED.to_owned() }
+pub fn redact_body(body: &str) -> String {
+    if is_form(body) { redact_text(body) } else { REDACTED.to_owned() }
 }
 
 /// True if a body has the form `name=value&name=value`.
@@ -60,16 +60,16 @@ pub fn is_form(body: &str) -> bool {
     body.split('&').all(is_field)
 }
 
-/// The words of a command line, redacted like [`text`]; words that [`are_hidden`] are redacted as a whole.
-pub fn words<'a>(words: impl IntoIterator<Item = &'a str, IntoIter: Clone>) -> Vec<String> {
+/// The words of a command line, redacted like [`redact_text`]; words that [`find_secret_words`] are redacted as a whole.
+pub fn redact_words<'a>(words: impl IntoIterator<Item = &'a str, IntoIter: Clone>) -> Vec<String> {
     let words = words.into_iter();
-    let shown = |(word, is_hidden)| if is_hidden { REDACTED.to_owned() } else { text(word) };
-    words.clone().zip(are_hidden(words)).map(shown).collect()
+    let shown = |(word, is_hidden)| if is_hidden { REDACTED.to_owned() } else { redact_text(word) };
+    words.clone().zip(find_secret_words(words)).map(shown).collect()
 }
 
 /// For each word of a command line, true if the whole word is a secret because it follows `Bearer` or an option with a
 /// secret name.
-pub fn are_hidden<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = bool> {
+pub fn find_secret_words<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = bool> {
     let hides_next = |word: &str| is_secret_option(word) || word.eq_ignore_ascii_case("bearer");
     words.scan(false, move |is_hidden, word| Some(std::mem::replace(is_hidden, hides_next(word))))
 }
@@ -92,9 +92,9 @@ pub fn users(text: &str) -> String {
 /// A text that may not be a valid URL, with everything redacted that may be meant as a user. A parser would take the
 /// slash in a password for the end of the host.
 pub fn misspelt_url(typed: &str) -> String {
-    let Some((user, host)) = typed.rsplit_once('@') else { return url(typed) };
+    let Some((user, host)) = typed.rsplit_once('@') else { return redact_url(typed) };
     let scheme = ["http://", "https://"].into_iter().find(|scheme| user.starts_with(scheme)).unwrap_or_default();
-    format!("{scheme}{REDACTED}@{}", url(host))
+    format!("{scheme}{REDACTED}@{}", redact_url(host))
 }
 
 /// True if a URL may be meant to have a user or password with a character that would end it.
@@ -107,7 +107,7 @@ pub fn is_misspelt_user(url: &str) -> bool {
 pub fn misspelt_header(typed: &str) -> String {
     match typed.split_once([':', ' ', '\t', '=']) {
         Some((name, _)) if is_secret(name) => format!("{name} {REDACTED}"),
-        _ => text(typed),
+        _ => redact_text(typed),
     }
 }
 

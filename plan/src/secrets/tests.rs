@@ -16,7 +16,7 @@ fn urls_lose_their_user_and_secret_parameters() {
         ("me:pw@h/?token=1&to=http://a/", "REDACTED@h/?token=REDACTED&to=http://a/"),
         ("h/?to=http://me:pw@a/", "h/?to=http://REDACTED@a/"),
     ] {
-        assert_eq!(url(typed), shown);
+        assert_eq!(redact_url(typed), shown);
     }
     assert_eq!(misspelt_url("http://me:a/b@h /"), "http://REDACTED@h /");
     assert_eq!(misspelt_header("Authorization Bearer S"), "Authorization REDACTED");
@@ -45,7 +45,7 @@ fn values_of_secret_names_are_redacted() {
         ("X: Bearer abc.d3f-x y", "X: Bearer REDACTED y"),
         ("Basic authentication, bearer of news", "Basic authentication, bearer of news"),
     ] {
-        assert_eq!(text(typed), shown);
+        assert_eq!(redact_text(typed), shown);
     }
     let form = |value: &str| {
         let part = |name: &str, value: &str| {
@@ -53,15 +53,15 @@ fn values_of_secret_names_are_redacted() {
         };
         part("user", "me") + &part("my-password", value) + &part("n", "1") + "--x--\r\n"
     };
-    assert_eq!([text(&form("a\r\n-b")), text(&form(""))], [form(REDACTED), form("")]);
+    assert_eq!([redact_text(&form("a\r\n-b")), redact_text(&form(""))], [form(REDACTED), form("")]);
     let known = KnownSecrets::default();
     assert_eq!(known.redact_in("were 302 to /?token=abc: you saw it"), "were 302 to /?token=REDACTED you saw it");
     assert_eq!(
-        words(["--user", "me", "--password", "a", "key=1"]),
+        redact_words(["--user", "me", "--password", "a", "key=1"]),
         ["--user", "me", "--password", "REDACTED", "key=REDACTED"]
     );
     assert_eq!(
-        words(["Bearer", "abc", "http://h/", "basic", "json"]),
+        redact_words(["Bearer", "abc", "http://h/", "basic", "json"]),
         ["Bearer", "REDACTED", "http://h/", "basic", "json"]
     );
 }
@@ -76,7 +76,7 @@ fn bodies_are_shown_only_as_forms() {
         ("a=1&b", REDACTED),
         ("user: me", REDACTED),
     ] {
-        assert_eq!(body(sent), shown);
+        assert_eq!(redact_body(sent), shown);
     }
 }
 
@@ -97,7 +97,7 @@ fn long_texts_are_scanned_once() {
         "form-data; name=\"key\"",
     ] {
         let text = piece.repeat((1 << 18) / piece.len());
-        assert!(!super::text(&text).is_empty(), "{piece}");
+        assert!(!redact_text(&text).is_empty(), "{piece}");
     }
 }
 
@@ -182,5 +182,5 @@ fn kept_secrets_are_shown() {
     plan.output.keeps_secrets = true;
     let known = KnownSecrets::from_plan(&plan);
     assert_eq!(known.redact_in("Cookie: a-cookie"), "Cookie: a-cookie");
-    assert_eq!(known.redact_typed("token=S", text), "token=S");
+    assert_eq!(known.redact_typed("token=S", redact_text), "token=S");
 }

@@ -38,7 +38,9 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     }
     let known = known(&outline);
     let levels = outline.factors.iter_mut().flat_map(|factor| &mut factor.levels);
-    levels.filter_map(|level| level.label.as_mut()).for_each(|label| *label = known.redact_typed(label, secrets::text));
+    levels
+        .filter_map(|level| level.label.as_mut())
+        .for_each(|label| *label = known.redact_typed(label, secrets::redact_text));
     refuse_controls(&outline)?;
     if matches!(around.folder, ResultDestination::New(_)) {
         refuse_digests(&outline)?;
@@ -253,7 +255,7 @@ fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<
 fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
     let found = factor.levels.iter().zip(levels).position(|(level, named)| {
         named.shown == *wanted
-            || named.shown == secrets::text(wanted)
+            || named.shown == secrets::redact_text(wanted)
             || matches!(&level.sets[..], [(_, values)] if values[..] == [wanted.clone()])
     });
     found.ok_or_else(|| {

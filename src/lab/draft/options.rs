@@ -141,7 +141,7 @@ pub(super) fn canonical(key: &str) -> String {
 /// The value of an option with its secrets redacted. A command is represented by its digest.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
-        URL => secrets::url(value),
+        URL => secrets::redact_url(value),
         COMMAND if is_digest(value) => value.to_owned(),
         COMMAND => format!("{DIGEST}{}", sha256_hex(value.as_bytes())),
         _ if key.starts_with(SYSCTL) => value.to_owned(),

@@ -22,7 +22,7 @@ type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 /// the next as a secret.
 fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
     match key {
-        ARGS => secrets::words(values.iter().map(String::as_str)),
+        ARGS => secrets::redact_words(values.iter().map(String::as_str)),
         _ => values.iter().map(|value| redacted(key, value)).collect(),
     }
 }
