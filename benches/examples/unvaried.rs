@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_long, c_void};
 
-/// The C library's `syscall`, which the function below overrides and calls. It passes six arguments, the maximum of a
-/// system call.
+/// The C library's `syscall`, which the function below overrides and calls. It passes six arguments, the most that a
+/// system call takes.
 type Syscall = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
 
-/// The next `syscall`, looked up once: a look-up per call would be counted.
+/// The next `syscall`, looked up once: the instructions of a look-up per call would be counted, too.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Fills the buffer of `getrandom` with a constant, and forwards every other call.

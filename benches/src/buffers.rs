@@ -23,7 +23,7 @@ impl ProvidedBuffers {
     ///
     /// # Errors
     ///
-    /// The kernel refuses the buffers.
+    /// If the kernel refuses the buffers.
     pub fn register(ring: &IoUring) -> io::Result<Self> {
         let bytes = usize::from(BUFFERS) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(bytes, 4096).map_err(io::Error::other)?;
@@ -37,12 +37,12 @@ impl ProvidedBuffers {
         Ok(buffers)
     }
 
-    /// Bytes in a buffer.
+    /// The first `length` bytes of the buffer with this identifier.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         &self.memory[usize::from(id) * BUFFER_BYTES..][..length]
     }
 
-    /// Returns a buffer to the kernel, effective with [`Self::publish`].
+    /// Returns a buffer to the kernel. The kernel sees it only after [`Self::publish`].
     pub fn give_back(&mut self, id: u16) {
         let address = self.memory[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
         let index = usize::from(self.tail & (BUFFERS - 1));

@@ -21,15 +21,15 @@ use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
 
 /// Arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin|STREAMS]`.
 pub struct Arguments {
-    /// The target.
+    /// Address of the target.
     pub address: SocketAddr,
-    /// Number of busy connections.
+    /// Number of connections, all of which are kept busy.
     pub connections: usize,
     /// Duration of the measurement.
     pub duration: Duration,
-    /// True to busy-poll, for loops with both modes.
+    /// True to busy-poll instead of blocking; ignored by loops with a single mode.
     pub spins: bool,
-    /// Requests in flight per connection, for loops with several.
+    /// Requests in flight per connection; ignored by loops that have only one.
     pub streams: u32,
 }
 
@@ -38,7 +38,7 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// An argument is missing or invalid.
+    /// If an argument is missing or invalid.
     pub fn read() -> io::Result<Self> {
         let words: Vec<String> = env::args().skip(1).collect();
         let [address, connections, seconds, option @ ..] = &words[..] else { return Err(usage()) };
@@ -57,16 +57,16 @@ impl Arguments {
         })
     }
 
-    /// The request for a path.
+    /// A `GET` request for a path, as bytes.
     pub fn request(&self, path: &str) -> Vec<u8> {
         format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).into_bytes()
     }
 
-    /// Opens all connections.
+    /// Opens all connections, one after the other, and blocks until they are established.
     ///
     /// # Errors
     ///
-    /// A connection cannot be established.
+    /// If a connection cannot be established.
     pub fn open(&self) -> io::Result<Vec<OwnedFd>> {
         (0..self.connections).map(|_| open(self.address)).collect()
     }
@@ -83,7 +83,7 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// True if a head ends in these bytes. A bare loop needs to know nothing else about a response.
+/// True if these bytes contain the end of a head. A bare loop needs to know nothing else about a response.
 pub fn ends_a_head(bytes: &[u8]) -> bool {
     memmem::find(bytes, b"\r\n\r\n").is_some()
 }

@@ -28,7 +28,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// The kernel refuses the ring or a part of it.
+    /// If the kernel refuses the ring or a part of it.
     pub fn new(connections: &[OwnedFd]) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(16384);
@@ -41,16 +41,16 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Queues a send. Fails if the socket has no room at once, so the kernel has read the bytes when the next wait
-    /// returns.
+    /// Queues a send for the connection with this number. The send never waits for room in the socket, but fails, so
+    /// the kernel has read the bytes when the next wait returns.
     ///
     /// # Safety
     ///
-    /// The bytes must stay unchanged until then.
+    /// The bytes must stay unchanged until the next wait returns.
     ///
     /// # Errors
     ///
-    /// The kernel does not accept the queued operations.
+    /// If the kernel does not accept the queued operations.
     pub unsafe fn send(&mut self, number: u32, bytes: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(flags);
@@ -62,7 +62,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// Any error except a timeout.
+    /// Any error of the system call, except that the time is up.
     pub fn wait(&mut self, several: usize, linger_us: u32) -> io::Result<()> {
         let arguments = SubmitArgs::new().timespec(&TICK).min_wait_usec(linger_us);
         let several = if linger_us > 0 { several } else { 1 };
@@ -76,7 +76,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// The kernel does not accept the queued operations.
+    /// If the kernel does not accept the queued operations.
     pub fn spin(&mut self) -> io::Result<()> {
         let mut queued = self.uring.submission().len() as u32;
         while queued > 0 || self.uring.completion().is_empty() {
@@ -98,7 +98,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// A send failed, or the server closed the connection.
+    /// If a send failed, or the server closed the connection.
     pub fn handle_receive<T>(
         &mut self,
         completion: &cqueue::Entry,
@@ -120,7 +120,7 @@ impl Ring {
         Ok(result)
     }
 
-    /// Returns the buffers that were read to the kernel.
+    /// Gives buffers back to the kernel once they have been read.
     pub fn publish(&self) {
         self.buffers.publish();
     }

@@ -1,12 +1,12 @@
-//! A connection on which the server sends given bytes, and the events of the client.
+//! A connection on which the server sends given bytes, and the events that the client reports.
 //!
-//! Drives a [`Client`] by the driver's contract, and checks the client's side of the contract.
+//! Drives a [`Client`] as the driver's contract requires, and checks that the client keeps its side.
 
 use std::collections::VecDeque;
 
 use onrush_proto::{Client, Event, Http1, Nanos, Request, RequestParts, StreamId};
 
-/// HTTP/1 does not use the time.
+/// The time passed to the client; HTTP/1 does not use it.
 const NOW: Nanos = Nanos(0);
 
 /// Rules for starting and sending requests while bytes arrive.
@@ -16,9 +16,9 @@ pub(crate) struct Conversation {
     pub(crate) depth: usize,
     /// Methods of the requests, in turn.
     pub(crate) methods: Vec<&'static str>,
-    /// True to start a request for each finished one, not only at the beginning.
+    /// True to start a new request whenever one has finished; false: requests are started only at the beginning.
     pub(crate) refills: bool,
-    /// True to send the last byte of each request.
+    /// True to send each request in full; false: its last byte is never sent.
     pub(crate) sends_all: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct ObservedEvent {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How the client receives the bytes.
+/// Whether the client is given all received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputSplit {
     /// All bytes are passed to the client.
@@ -108,7 +108,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Every byte is consumed exactly once. If some bytes of a piece remain, there is an event.
+    /// Passes a piece to the client, and checks that every byte is consumed exactly once, and that there is an event
+    /// whenever some bytes remain.
     fn handle_piece(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
@@ -140,7 +141,7 @@ impl<'a> Driver<'a> {
         events
     }
 
-    /// Responses arrive in the order of the requests, and the drain after all of them.
+    /// Checks that responses arrive in the order of the requests, and the drain after all of them.
     fn check_order(&mut self, event: &Event) {
         assert_eq!(event.stream(), self.open.front().copied(), "{event:?}");
         if let Event::Complete { .. } | Event::Failed { .. } = event {
@@ -167,7 +168,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// After the end of the stream, every request has ended, the connection drains, and there are no more events.
+    /// Checks that after the end of the stream every request has ended, the connection drains, and there are no more
+    /// events.
     fn check_is_over(&mut self) {
         assert!(self.open.is_empty(), "requests without an end: {:?}", self.open);
         assert!(matches!(self.heard.last(), Some(ObservedEvent { event: Event::Draining { .. }, .. })));

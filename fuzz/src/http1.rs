@@ -22,7 +22,8 @@ pub fn http1_response(data: &[u8]) {
 /// Fields after a chunked body.
 const TRAILERS: &[u8] = b"Digest: none\r\nExpires:never\r\n";
 
-/// Any bytes as a chunked body, and any bytes encoded in chunks. The first byte chooses the split and the chunks.
+/// Reads any bytes as a chunked body, and then the same bytes correctly encoded in chunks. The first byte chooses the
+/// split and the chunks.
 pub fn chunked(data: &[u8]) {
     let [split, bytes @ ..] = data else { return };
     let conversation = Conversation { depth: 1, methods: vec!["GET"], refills: false, sends_all: true };

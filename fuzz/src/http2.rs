@@ -7,7 +7,7 @@ use onrush_proto::{Client, Event, Nanos, Request, RequestParts, StreamId};
 
 /// Responses of a server that sends anything. The first two bytes are settings; the rest is sent.
 ///
-/// - First byte, bits 0 and 1: the maximum of requests in flight, minus one.
+/// - First byte, bits 0 and 1: the maximum number of requests in flight, minus one.
 /// - Bit 2: every second request is an upload.
 /// - Bit 3: all bytes after the greeting stay unsent.
 /// - Bit 4: SETTINGS precede the rest.
@@ -55,10 +55,10 @@ struct Scene {
     is_late: bool,
 }
 
-/// Number of requests started by a driver that stops.
+/// Number of requests after which a driver that stops starts no more.
 const REQUESTS_MAX: usize = 10;
 
-/// Time per byte, in nanoseconds.
+/// Time that passes per consumed byte, in nanoseconds.
 const BYTE_NS: u64 = 1_000_000;
 
 /// Events, independent of the split of the input.
@@ -146,7 +146,7 @@ impl Driver<'_> {
         assert!(self.open.len() <= self.scene.streams as usize);
     }
 
-    /// Time depends on the consumed bytes, not on the split.
+    /// The time, which depends on the consumed bytes and not on the split.
     fn now(&self) -> Nanos {
         Nanos(if self.scene.acts { self.taken * BYTE_NS } else { 0 })
     }
@@ -170,7 +170,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Every byte is consumed exactly once. If some bytes of a piece remain, there is an event.
+    /// Passes a piece to the client, and checks that every byte is consumed exactly once, and that there is an event
+    /// whenever some bytes remain.
     fn handle_piece(&mut self, mut piece: &[u8], skips: bool) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
@@ -202,7 +203,7 @@ impl Driver<'_> {
         }
     }
 
-    /// True if there were any events.
+    /// Takes the pending events, checks and records them. True if there were any.
     fn take_events(&mut self, input: &[u8]) -> bool {
         let mut any = false;
         while let Some(event) = self.client.poll_event() {
@@ -230,7 +231,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Finished requests have no further events, and there is one drain.
+    /// Checks that finished requests have no further events, and that there is only one drain.
     fn check_order(&mut self, event: &Event) {
         match event {
             Event::Complete { stream, .. } | Event::Failed { stream, .. } => assert!(self.open.remove(&stream.0)),
@@ -265,7 +266,8 @@ impl Driver<'_> {
         }
     }
 
-    /// After the end of the stream, every request has ended, the connection drains, and nothing more happens.
+    /// Checks that after the end of the stream every request has ended, the connection drains, and nothing more
+    /// happens.
     fn check_is_over(&mut self) {
         assert!(self.open.is_empty(), "requests without an end: {:?}", self.open);
         assert!(self.has_drained);

@@ -1,8 +1,8 @@
 //! Properties that must hold for any bytes.
 //!
 //! A target is a plain function that panics if a property does not hold. Seeds are in `corpus/<target>/`.
-//! `tests/replay.rs` replays them in every test run, and a fuzzer calls the same functions. Nothing here decides byte
-//! by byte what is right: the unit tests do that.
+//! `tests/replay.rs` replays them in every test run, and a fuzzer calls the same functions. The expected output for
+//! particular bytes is left to the unit tests.
 //!
 //! To add a target: write the function, add it to [`TARGETS`], put seeds with descriptive names into its directory, and
 //! add a program in `src/bin/` and `Cargo.toml`, which only `make fuzz` builds.
@@ -35,6 +35,6 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("url", url),
 ];
 
-/// The dialects of other tools, which parse values alike.
+/// The dialects of other tools, all of which parse values in the same way.
 const COMPAT: [onrush_plan::Dialect; 3] =
     [onrush_plan::Dialect::Wrk, onrush_plan::Dialect::WrkCmm, onrush_plan::Dialect::Wrk2];

@@ -4,7 +4,8 @@ use onrush_proto::http1::{Outline, outline};
 
 /// Any bytes as requests:
 ///
-/// - Requests follow one another from the first byte on, each parses alike alone, and only line ends follow the last.
+/// - Requests follow one another from the first byte on, each of them parses in the same way on its own, and only line
+///   ends follow the last.
 /// - A refusal names a position within the bytes, after the preceding requests. Further bytes do not change the refusal
 ///   unless the request is incomplete.
 pub fn request(data: &[u8]) {

@@ -35,7 +35,7 @@ pub fn units(data: &[u8]) {
     }
 }
 
-/// A count is parsed back from its digits, and from thousands with a fraction.
+/// Checks that a count is parsed back from its digits, and from thousands with a fraction.
 fn check_count(count: u64) {
     let digits = count.to_string();
     assert_eq!((parse_count(&digits, Dialect::Native), parse_count(&digits, Dialect::Wrk)), (Ok(count), Ok(count)));
@@ -43,7 +43,7 @@ fn check_count(count: u64) {
     assert_eq!(parse_count(&thousands, Dialect::Native), Ok(count), "{thousands}");
 }
 
-/// A time is parsed back from seconds with a fraction; whole seconds in both grammars.
+/// Checks that a time is parsed back from seconds with a fraction, and whole seconds in both grammars.
 fn check_time(duration: Duration) {
     let seconds = format!("{}.{:09}s", duration.as_secs(), duration.subsec_nanos());
     assert_eq!(parse_time(&seconds, Dialect::Native), Ok(duration), "{seconds}");

@@ -5,8 +5,8 @@ use onrush_plan::{Dialect, Target};
 
 use crate::COMPAT;
 
-/// Any text as a URL. An accepted URL can be sent unchanged, and parses alike when reduced to the sent parts. Dialects
-/// differ only in their refusals.
+/// Any text as a URL. An accepted URL can be sent unchanged, and gives the same target when reduced to the parts that
+/// are sent. Dialects differ only in what they refuse.
 pub fn url(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let native = Target::parse(text, Dialect::Native);

@@ -19,13 +19,13 @@ pub type CrateId = (String, String);
 pub struct Crate {
     /// Name and version.
     pub id: CrateId,
-    /// Licence expression in the manifest, such as `MIT OR Apache-2.0`.
+    /// Licence expression from the manifest, such as `MIT OR Apache-2.0`.
     pub licence: String,
     /// Directory of the sources on this machine.
     pub folder: PathBuf,
     /// True for a crate of this repository.
     pub is_ours: bool,
-    /// Direct dependencies within the program.
+    /// Direct dependencies that are also in the program.
     pub uses: BTreeSet<CrateId>,
 }
 

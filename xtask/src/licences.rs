@@ -25,7 +25,7 @@ const WITH_THE_COMPILER: [(&str, &str); 2] = [
 /// Prints all licences and their texts, as Markdown.
 pub fn run() -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
-    // Works under each text.
+    // The works to which each text applies.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for of in crates.iter().filter(|of| !of.is_ours) {
         let ((name, version), licence) = (&of.id, &of.licence);

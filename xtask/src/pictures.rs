@@ -50,7 +50,7 @@ const PICTURES: [Picture; 3] = [
 ///
 /// # Errors
 ///
-/// A run or a file fails.
+/// If a run fails, or a file cannot be written.
 pub fn run() -> io::Result<ExitCode> {
     let build = ["build", "--release", "--package", "onrush", "--bin", "onrush"];
     if !crate::cargo().args(build).status()?.success() {
@@ -80,7 +80,7 @@ fn program() -> io::Result<PathBuf> {
     Ok(crate::target()?.join("release/onrush"))
 }
 
-/// The embedded target in a separate process, which ends when this is dropped.
+/// The embedded target in a separate process, which is killed when this is dropped.
 struct ServeProcess(Child);
 
 impl ServeProcess {
@@ -145,7 +145,7 @@ fn svg(text: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// Wraps a line at spaces. Each piece has the colour of the whole line.
+/// Wraps a line at spaces. Each piece keeps the colour of the whole line.
 fn wrap_line(line: &str) -> Vec<(&'static str, String)> {
     let colour = match line.split_once([':', ' ']) {
         Some(("$", _)) => "#7ee787",

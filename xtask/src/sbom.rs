@@ -1,6 +1,6 @@
 //! Software bill of materials of the packaged program, in CycloneDX: crates, their C code, Rust's library and musl.
 //!
-//! Contains nothing about this machine: the same commit and Rust give equal bytes.
+//! Contains nothing about this machine: the same commit and the same Rust give identical bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ struct BundledComponent {
     of: &'static str,
 }
 
-/// Prints the document. `time` is that of the release, such as `2026-01-31T12:00:00Z`.
+/// Prints the document. `time` is the time of the release, such as `2026-01-31T12:00:00Z`.
 pub fn run(time: &str) -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
     let parts = [aws_lc(&crates)?, luajit(&crates)?, std()?, musl()?];
@@ -141,7 +141,7 @@ fn std() -> io::Result<BundledComponent> {
     Ok(BundledComponent { name: "std", version, licence: "MIT OR Apache-2.0".to_owned(), purl, of: "onrush" })
 }
 
-/// musl comes with Rust, which does not report the version: it is a string in the library itself.
+/// musl comes with Rust, which does not report musl's version; the version is a string in the library itself.
 fn musl() -> io::Result<BundledComponent> {
     let libraries = PathBuf::from(rustc(&["--print", "target-libdir", "--target", crates::TARGET])?);
     let library = fs::read(libraries.join("self-contained/libc.a"))

@@ -1,4 +1,4 @@
-//! Borders between modules: invariants of ARCHITECTURE.md that neither packages nor lints enforce.
+//! Borders between modules: those invariants from ARCHITECTURE.md that neither packages nor lints enforce.
 //!
 //! The check is textual, by the words in the lines of a file, without comments and tests. Nothing here changes a file.
 
@@ -88,7 +88,7 @@ const BORDERS: &[Border] = &[
 ///
 /// # Errors
 ///
-/// A directory or a file cannot be read.
+/// If a directory or a file cannot be read.
 pub fn tree(root: &Path) -> io::Result<Vec<String>> {
     let (mut found, mut paths) = (Vec::new(), PROGRAM.iter().map(|place| root.join(place)).collect::<Vec<_>>());
     while let Some(path) = paths.pop() {

@@ -11,11 +11,11 @@ pub fn has(program: &str) -> bool {
     env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// Installs missing programs from Debian, after a question if there is a terminal. Otherwise names the missing ones.
+/// Installs missing programs from Debian. On a terminal, it asks first; otherwise it only names the missing ones.
 ///
 /// # Errors
 ///
-/// The shell cannot be started.
+/// If the shell cannot be started.
 pub fn provide<'a>(programs: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
     Command::new(crate::root().join(".ci/provide")).args(programs).status().map(drop)
 }

@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives one complete response, and returns the lengths of its head and body.
+/// Sends the request, receives one complete response, and returns the total length of its head and body.
 fn measure_response(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     send(connection, request, SendFlags::NOSIGNAL)?;
     let mut answer = Vec::with_capacity(2 * BODY_BYTES);

@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
     println!("listening on http://{}/", SocketAddr::try_from(getsockname(&listener)?)?);
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, &listener, data(&listener), epoll::EventFlags::IN)?;
-    // The connections, each with true if it has sent a request.
+    // The connections; each with true once it has sent a request.
     let mut connections: HashMap<u64, (OwnedFd, bool)> = HashMap::new();
     let mut events = Vec::with_capacity(512);
     let mut buffer = [0; 4096];
@@ -75,7 +75,7 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut HashMap<u64,
     }
 }
 
-/// A descriptor is its own identifier.
+/// Identifies a descriptor in events by its own number.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

@@ -14,8 +14,8 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
-/// Completions per wait as a fraction of the requests in flight, and time limits of a wait as a fraction of a round and
-/// in absolute terms: about as in onrush.
+/// How many completions to wait for, as a fraction of the requests in flight, and time limits of a wait, as a fraction
+/// of a round and in absolute terms: about as in onrush.
 const SEVERAL_PART: usize = 8;
 const LINGER_PART: u32 = 40;
 const LINGER_MAX: Duration = Duration::from_micros(100);
@@ -32,7 +32,7 @@ fn main() -> io::Result<()> {
     let mut asked: Vec<u32> = (0..sockets.len() as u32).collect();
     let mut tally = Tally::start(arguments.duration);
     let mut completions = Vec::with_capacity(512);
-    // A round is as many responses as are in flight.
+    // A round lasts until as many responses have arrived as requests are in flight.
     let (mut round, mut began, mut linger) = (0, Instant::now(), Duration::ZERO);
     while tally.is_running() {
         for number in asked.drain(..) {
@@ -85,7 +85,7 @@ struct Connection {
 impl Connection {
     fn new(request: &[u8], streams: u32) -> Self {
         let mut connection = Self { next: 1, output: Vec::new(), given: Vec::new(), left: 0, part: Vec::new() };
-        // Preface, SETTINGS without push and with a large window, and a window of the connection.
+        // The preface, SETTINGS that forbid push and open large windows, and a WINDOW_UPDATE for the connection.
         connection.output.extend(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         connection
             .output

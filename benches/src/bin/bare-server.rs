@@ -18,7 +18,7 @@ use rustix::net::{
 
 /// The response of `onrush serve` to `/`.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
-/// Maximum number of responses per read; further ones are not sent.
+/// Maximum number of responses per read. Further requests in the same read get no response.
 const ANSWERS_MAX: usize = 512;
 
 /// Start of an HTTP/2 connection, and the first frames sent by the server: empty SETTINGS, and an acknowledgement.
@@ -114,7 +114,7 @@ impl Connection {
         send(&self.fd, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
     }
 
-    /// [`Self::answer`] for every complete HEADERS frame.
+    /// Does the same as [`Self::answer`] for HTTP/2: responds to every complete HEADERS frame.
     fn answer_frames(&mut self) -> bool {
         let Some(frames) = &mut self.frames else { return true };
         let (mut taken, mut answers) = (0, Vec::new());
@@ -137,7 +137,7 @@ impl Connection {
     }
 }
 
-/// A descriptor is its own identifier.
+/// Identifies a descriptor in events by its own number.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

@@ -1,7 +1,7 @@
 //! The limit of a sleeping schedule: a thread that only wakes up at every due time.
 //!
-//! Usage: `bare-sleep RATE SECONDS`. Prints the lateness and the processor time per wake-up. A wake-up after the next
-//! due time skips that sleep, as in a generator.
+//! Usage: `bare-sleep RATE SECONDS`. Prints the lateness and the processor time per wake-up. After a wake-up that is
+//! later than the next due time, the thread does not sleep until that time, just as a generator would not.
 
 use std::env;
 use std::io;
@@ -42,13 +42,13 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Time of a clock in nanoseconds.
+/// Current time of a clock, in nanoseconds.
 fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// Sleeps until a time of the monotonic clock.
+/// Sleeps until this time of the monotonic clock, in nanoseconds.
 fn sleep_until(moment: u64) -> io::Result<()> {
     let time = Timespec { tv_sec: (moment / SECOND) as i64, tv_nsec: (moment % SECOND) as i64 };
     Ok(clock_nanosleep_absolute(ClockId::Monotonic, &time)?)

@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Ports that the kernel would choose from.
+/// The local ports from which the kernel would choose; `None` if their range cannot be read.
 fn ports() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let (first, last) = range.trim().split_once(char::is_whitespace)?;

@@ -3,10 +3,8 @@
 //! ```text
 //! meter run FILE CPUS PROGRAM...   waits for the program and writes "CPU_US RSS_KIB" into FILE
 //! meter hold CPUS PROGRAM...       becomes the program; it ends with the process that started it
-//! ```
-//! CPUS is a list such as `0` or `0,1`. CPU time is user plus system time of all threads, from start to end. Memory is
-//! the peak. The descriptor limit is raised to the maximum, for all programs alike.
-//! memory is the peak. The limit on descriptors is raised to the maximum, for all programs alike.
+//! ``` CPUS is a list such as `0` or `0,1`. CPU time is user plus system time of all threads, from start to end. Memory
+//! is the peak. The descriptor limit is raised to the maximum, for all programs alike.
 
 use std::env;
 use std::fs;
@@ -36,7 +34,7 @@ fn main() -> io::Result<ExitCode> {
     }
 }
 
-/// Sets processors and the descriptor limit, which a program inherits.
+/// Sets the processors and the descriptor limit of this process, which the program inherits.
 fn prepare(cpus: &str) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus.split(',') {

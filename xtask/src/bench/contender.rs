@@ -3,7 +3,7 @@
 use super::outputs::ReportFormat;
 use super::work::{BenchWork, UPLOADED};
 
-/// A program, and its differences from the work of the row.
+/// A program, and how its work differs from that of the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
     /// Unique name in tables.
@@ -12,7 +12,7 @@ pub struct Contender {
     pub program: GeneratorProgram,
     /// Adapts the work of the row to this contender.
     pub change: fn(BenchWork) -> BenchWork,
-    /// True for the other build of onrush.
+    /// True for the other build of onrush, with which this one is compared.
     pub is_before: bool,
 }
 
@@ -31,7 +31,7 @@ pub enum GeneratorProgram {
     Shb,
     /// oha, from crates.io.
     Oha,
-    /// A bare loop of this name, in `benches`.
+    /// The bare loop with this name, in `benches`.
     Bare(&'static str),
 }
 
@@ -50,7 +50,7 @@ pub const SHB: Contender = contender("shb", GeneratorProgram::Shb);
 /// oha.
 pub const OHA: Contender = contender("oha", GeneratorProgram::Oha);
 
-/// Peers that `PEERS=` can choose.
+/// Programs that `PEERS=` can select.
 pub const PEERS: &[GeneratorProgram] = &[
     GeneratorProgram::Wrk,
     GeneratorProgram::Wrk2,
@@ -71,7 +71,7 @@ impl PartialEq for Contender {
 }
 
 impl Contender {
-    /// onrush with a change.
+    /// onrush on io_uring, with its work changed by `change`.
     pub const fn onrush(name: &'static str, change: fn(BenchWork) -> BenchWork) -> Self {
         Self { name, change, ..ONRUSH }
     }
@@ -81,7 +81,7 @@ impl Contender {
         self.program.is_onrush().then_some(Self { is_before: true, ..self })
     }
 
-    /// The name, with the build.
+    /// The name in tables, with ` before` for the other build.
     pub fn title(&self) -> String {
         format!("{}{}", self.name, if self.is_before { " before" } else { "" })
     }
@@ -115,14 +115,14 @@ impl GeneratorProgram {
         }
     }
 
-    /// Arguments for `work` on the target at `origin`: scheme, host and port.
+    /// Arguments that make the program do `work` on the target at `origin` (scheme, host and port).
     pub fn arguments(self, work: &BenchWork, origin: &str) -> Vec<String> {
         let &BenchWork { path, threads, connections, streams, rate, seconds, requests, .. } = work;
         let line = match self {
             Self::Onrush(io) => {
                 let end = if requests > 0 { format!("-n{requests}") } else { format!("-d{seconds}s") };
                 let rate = if rate > 0 { format!(" -R{rate}") } else { String::new() };
-                // The certificate is self-signed; the peers never check it.
+                // The certificate is self-signed. onrush must be told not to check it; the peers never do.
                 let unchecked = if origin.starts_with("https") { " -k" } else { "" };
                 let http2 = if streams > 0 { format!(" --http2 --streams {streams}") } else { String::new() };
                 format!("-t{threads} -c{connections} {end} --io {io}{rate}{unchecked}{http2}")

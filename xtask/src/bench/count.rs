@@ -1,8 +1,8 @@
 //! Counts instructions per request with callgrind, and system calls with strace. Processor time varies between runs by
 //! more than the cost of a careless change; counts are nearly constant.
 //!
-//! A count is the difference between two runs of different length, to exclude the start. It covers the workers only:
-//! the work of other threads depends on time.
+//! A count is the difference between two runs of different length, to exclude the start. Only the workers are counted,
+//! because the work of other threads depends on time.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,7 +18,7 @@ use super::programs;
 use super::rounds::{ComparisonFigures, ComparisonResult, Series};
 use super::work::{BenchTarget, BenchWork};
 
-/// Number of runs with a real target. The lowest count is used: each additional tenth of a second adds some
+/// Number of runs with a real target. The lowest count is used, because each additional tenth of a second adds some
 /// instructions and calls.
 const TIMES: u32 = 5;
 /// Scenario of simulated runs, relative to the root of the repository, and the backend that reads it.
@@ -29,11 +29,11 @@ const EVIDENCE: &str = "--trace=getsockopt,pread64,clock_gettime,getrusage";
 /// Calls for evidence depend on time: they are counted at full speed, for this multiple of the requests.
 const EVIDENCE_FOR: u32 = 25;
 
-/// Counts for both sides of a comparison.
+/// Counts per request for both sides of a comparison.
 ///
 /// # Errors
 ///
-/// Why nothing was counted, for the table.
+/// The reason why nothing was counted, for the table.
 pub fn compare(
     stage: &BenchSetup<'_>,
     work: &BenchWork,
@@ -52,7 +52,7 @@ pub fn compare(
     Ok(ComparisonFigures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
 }
 
-/// A contender's count per request.
+/// A contender's count per request, over all workers.
 fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<f64> {
     let work = (contender.change)(*work);
     if work.target == BenchTarget::Subject {
@@ -145,7 +145,7 @@ fn run(
     }
 }
 
-/// Instructions of every thread, from callgrind's files, one per thread.
+/// Instructions executed by each thread, from callgrind's files, one per thread.
 fn instructions(directory: &Path) -> io::Result<Vec<f64>> {
     let mut files: Vec<_> = fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.sort();
@@ -153,12 +153,13 @@ fn instructions(directory: &Path) -> io::Result<Vec<f64>> {
     files.iter().map(|file| Ok(parse_instructions(&fs::read_to_string(file)?).unwrap_or_default())).collect()
 }
 
-/// Number of instructions in a file of callgrind.
+/// Number of instructions in one of callgrind's files.
 fn parse_instructions(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
 }
 
-/// Calls of the workers in strace's output. A call interrupted by one of another thread has two lines.
+/// Number of the workers' calls in strace's output. A call interrupted by another thread's has two lines, and counts
+/// once.
 fn count_worker_calls(log: &str) -> f64 {
     let is_call = |line: &&str| line.contains("<worker") && !line.contains(" resumed>");
     log.lines().filter(is_call).count() as f64

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::process::Command;
 
-/// Conditions of the measurement other than the programs.
+/// The machine that measures, and the processors to use on it.
 #[derive(Debug)]
 pub struct BenchMachine {
     /// One line: processor, number of processors, kernel, compiler, load.
@@ -22,7 +22,7 @@ impl BenchMachine {
     ///
     /// # Errors
     ///
-    /// The machine has only one processor, or its properties cannot be read.
+    /// If the machine has only one processor, or its properties cannot be read.
     pub fn inspect() -> io::Result<Self> {
         let status = fs::read_to_string("/proc/self/status")?;
         let allowed = field(&status, "Cpus_allowed_list").map(list).unwrap_or_default();
@@ -50,7 +50,7 @@ impl BenchMachine {
     }
 }
 
-/// `rustc 1.95.0`
+/// Version of the compiler, such as `rustc 1.95.0`.
 fn rustc() -> io::Result<String> {
     let output = Command::new("rustc").arg("--version").output()?;
     let version = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -63,7 +63,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     fields.filter(|(field, _)| field.trim() == name).map(|(_, value)| value.trim()).next()
 }
 
-/// Numbers in a list of the kernel, such as `0-3,8`.
+/// The numbers in one of the kernel's lists, such as `0-3,8`.
 fn list(text: &str) -> Vec<u32> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -72,7 +72,7 @@ fn list(text: &str) -> Vec<u32> {
     text.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// A processor on another core than the first one, otherwise any other processor.
+/// A processor on a different core than the first allowed one; if there is none, any other processor.
 fn second(allowed: &[u32], siblings: &[u32]) -> Option<u32> {
     let others = &allowed[1..];
     others.iter().find(|cpu| !siblings.contains(cpu)).or(others.first()).copied()

@@ -6,23 +6,24 @@ use super::contender::Contender;
 use super::median::MedianEstimate;
 use super::work::BenchWork;
 
-/// A measure.
+/// What is measured in a row, and in which unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Unit of the values, unique to this measure.
     pub unit: &'static str,
     /// Source of the values.
     pub how: ValueSource,
-    /// Limit of the ratio of two builds of onrush. `None` if this ratio is meaningless.
+    /// Limit on the ratio of two builds of onrush. `None` if that ratio is meaningless.
     pub between_builds: Option<MeasureLimit>,
 }
 
 /// Source of the values.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueSource {
-    /// The value of each round; the median counts.
+    /// A value per round, of which the median is used; `None` if the round has no such value.
     Median(fn(&RoundSample, &BenchWork) -> Option<f64>),
-    /// The value of each round. Without a comparison, the lowest counts: other load on the machine can only add.
+    /// A value per round. Without a comparison, the lowest is used, because other load on the machine can only add to
+    /// it.
     Lowest(fn(&RoundSample, &BenchWork) -> Option<f64>),
     /// A count, nearly constant between runs.
     Counted(Counter),
@@ -40,7 +41,7 @@ pub enum Counter {
     Evidence,
 }
 
-/// Result of one round of one contender.
+/// What one contender did in one round.
 #[derive(Clone, Debug, Default)]
 pub struct RoundSample {
     /// Requests with a response, as reported by the generator.
@@ -49,11 +50,11 @@ pub struct RoundSample {
     pub per_second: f64,
     /// Running time of the generator.
     pub elapsed_s: f64,
-    /// Processor time of the generator.
+    /// Processor time of the generator, user and system, in microseconds.
     pub cpu_us: f64,
     /// The generator's peak memory.
     pub memory_bytes: f64,
-    /// Processor time of the target during the round.
+    /// Processor time of the target during the round, in microseconds.
     pub target_cpu_us: f64,
     /// onrush's result file, if requested.
     pub result: Value,
@@ -74,8 +75,8 @@ const fn count_measure(unit: &'static str, counter: Counter) -> Measure {
     Measure { unit, how: ValueSource::Counted(counter), between_builds: Some(MeasureLimit::AtMost(1.005)) }
 }
 
-/// Saving processor time by sending fewer requests is no gain: a limit on processor time counts as reached only from
-/// this share of the other's rate on.
+/// Lowest acceptable share of the other side's rate for a limit on processor time to count as reached: saving processor
+/// time by sending fewer requests is no gain.
 pub const RATE_MIN: MeasureLimit = MeasureLimit::AtLeast(0.98);
 
 /// Processor time of the generator, user and system.
@@ -93,7 +94,7 @@ pub const ELAPSED: Measure = lower_is_better("s until all are open", |sample, _|
 /// Processor time of the target.
 pub const TARGET_CPU: Measure =
     lower_is_better("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
-/// Median time between the due time and the sending of a request.
+/// Median time between the due time and the sending of a request, in microseconds.
 pub const LATENESS_50: Measure = Measure {
     how: ValueSource::Lowest(|sample, _| sample.lateness("50")),
     ..lower_is_better("µs late at the median", |_, _| None)
@@ -113,7 +114,8 @@ pub const RATE_ERROR: Measure = Measure {
 /// Share of the rate that remains after fifteen seconds.
 pub const KEPT: Measure =
     higher_is_better("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept_rate_share());
-/// Work other than requests while they are sent: watching the target and the machine, adding up.
+/// Processor time that onrush uses for other things while requests are sent: watching the target and the machine, and
+/// adding up results.
 pub const BESIDE: Measure = Measure {
     between_builds: None,
     ..lower_is_better("% of the CPU time outside the workers", |sample, _| {
@@ -124,18 +126,18 @@ pub const BESIDE: Measure = Measure {
 };
 /// Instructions per request to a simulated server, including the server's.
 pub const INSTRUCTIONS: Measure = count_measure("instructions/request, simulated", Counter::Instructions);
-/// Instructions per request where the target cannot be simulated. With several connections, the number depends on how
-/// many responses the kernel delivers at once.
+/// Instructions per request where the target cannot be simulated. One connection, because with several the number
+/// depends on how many responses the kernel delivers at once.
 pub const INSTRUCTIONS_ALONE: Measure = count_measure("instructions/request, one connection", Counter::Instructions);
 /// System calls per request on epoll, where each request needs separate calls. With io_uring, one call serves as many
 /// requests as are ready.
 pub const SYSTEM_CALLS: Measure = count_measure("system calls/request, epoll", Counter::SystemCalls);
-/// System calls for accounts and `TCP_INFO`. Their number depends on time.
+/// System calls that read accounts and `TCP_INFO`. Their number depends on time, not on requests.
 pub const EVIDENCE: Measure =
     Measure { between_builds: None, ..count_measure("calls/request for evidence, epoll", Counter::Evidence) };
 
 impl Measure {
-    /// True for processor time of the generator.
+    /// True if the measure is about the generator's processor time.
     pub fn is_cpu(&self) -> bool {
         *self == CPU || *self == BYTES
     }
@@ -148,7 +150,7 @@ impl PartialEq for Measure {
 }
 
 impl Counter {
-    /// The program that counts.
+    /// Name of the program that counts these events.
     pub fn program(self) -> &'static str {
         match self {
             Self::Instructions => "valgrind",
@@ -158,7 +160,7 @@ impl Counter {
 }
 
 impl RoundSample {
-    /// Percentile of lateness, in microseconds.
+    /// A percentile of the lateness, in microseconds; `None` if the result has none.
     fn lateness(&self, percentile: &str) -> Option<f64> {
         self.result["open_loop"]["lateness"]["percentiles_us"][percentile].as_f64()
     }
@@ -182,13 +184,13 @@ pub struct MeasureComparison {
     pub measure: Measure,
     /// The numerator.
     pub ours: Contender,
-    /// The denominator; `None` if the value itself counts.
+    /// The denominator; `None` if the value itself is judged.
     pub other: Option<Contender>,
-    /// Optional limit.
+    /// The limit on the ratio or value; `None`: it is only shown.
     pub limit: Option<MeasureLimit>,
 }
 
-/// Limit of a ratio or value.
+/// Limit on a ratio or value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasureLimit {
     /// Upper limit.
@@ -197,7 +199,7 @@ pub enum MeasureLimit {
     AtLeast(f64),
 }
 
-/// Comparison of an estimate with a limit. Ordered: the greater of two verdicts counts.
+/// Result of comparing an estimate with a limit. If there are two, the greater one applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The median is within the limit.

@@ -11,8 +11,8 @@ pub struct MedianEstimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
-    /// The probability that the interval contains the true median. Below 0.95 with fewer than six values, when the
-    /// interval is the whole range.
+    /// The probability that the interval contains the true median. It is below 0.95 with fewer than six values; the
+    /// interval is then the whole range.
     pub confidence: f64,
 }
 
@@ -41,7 +41,7 @@ impl MedianEstimate {
     }
 }
 
-/// Ratios of two series measured in the same rounds.
+/// Ratios of two series, round by round.
 pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
     ours.iter().zip(others).map(|(ours, other)| ours / other).collect()
 }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn median_intervals_match_the_tables() {
-        // From tables of the sign test: count, rank of the lower end, confidence in per cent.
+        // Count, rank of the lower end and confidence in per cent, from tables of the sign test.
         for (count, rank, confidence) in
             [(6, 1, 96.9), (8, 1, 99.2), (10, 2, 97.9), (15, 4, 96.5), (20, 6, 95.9), (21, 6, 97.3), (30, 10, 95.7)]
         {

@@ -1,8 +1,9 @@
 //! `make bench`: compares load generators on this machine, and builds of onrush with each other.
 //!
-//! [`rows`] is the table as data. A row is some [`work`] and its measures, from [`mod@measure`]. [`contender`] has the
-//! programs. [`rounds`] measures time, [`count`] counts. [`process`] starts the programs, and [`outputs`] reads their
-//! reports. [`median`] and [`table`] are arithmetic and text. The project's own auxiliary programs are in `benches/`.
+//! [`rows`] is the table as data. A row is some [`work`] and its measures, from [`mod@measure`]. [`contender`] lists
+//! the programs. [`rounds`] measures time, [`count`] counts. [`process`] starts the programs, and [`outputs`] reads
+//! their reports. [`median`] and [`table`] are arithmetic and text. The project's own auxiliary programs are in
+//! `benches/`.
 
 mod contender;
 mod count;
@@ -44,7 +45,7 @@ const TEMPLATE: &str = include_str!("benchmarks.md");
 ///
 /// # Errors
 ///
-/// The machine cannot measure, a build fails, or a file cannot be written.
+/// If an option is wrong, the machine is unsuitable, a build fails, or a file cannot be written.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = BenchOptions::parse(words).map_err(io::Error::other)?;
     let directory = crate::target()?.join("bench");

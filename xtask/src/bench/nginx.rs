@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::work::BenchTarget;
 
-/// Required programs.
+/// Programs that must be installed.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
 
 /// Time limit for nginx to accept connections.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Length of the body at `/bytes/1048576`.
 const BODY_BYTES: usize = 1 << 20;
 
-/// The paths are those of `onrush serve`.
+/// nginx's configuration. It serves the same paths as `onrush serve`.
 const CONFIGURATION: &str = r#"
 daemon off;
 master_process off;
@@ -58,7 +58,7 @@ http {
 ///
 /// # Errors
 ///
-/// A file cannot be written, or no port is free.
+/// If a file cannot be written, or no port is free.
 pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> io::Result<String> {
     let directory = directory.join("nginx");
     fs::create_dir_all(&directory)?;
@@ -81,7 +81,7 @@ pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> 
 ///
 /// # Errors
 ///
-/// No server accepts connections in time.
+/// If no server accepts connections within [`PATIENCE`].
 pub fn wait(origin: &str) -> io::Result<()> {
     let address = origin.rsplit('/').next().unwrap_or(origin);
     let began = Instant::now();

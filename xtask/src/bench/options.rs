@@ -16,7 +16,7 @@ pub struct BenchOptions {
     /// Rows to measure, in the order of the table.
     pub rows: Vec<&'static BenchRow>,
     peers: Vec<GeneratorProgram>,
-    /// Another build of onrush, as the only peer.
+    /// Path of another build of onrush, which is then the only peer.
     pub against: Option<PathBuf>,
     /// Number of paired rounds.
     pub rounds: usize,
@@ -31,7 +31,7 @@ impl BenchOptions {
     ///
     /// # Errors
     ///
-    /// The fault, and the allowed values.
+    /// A sentence that names the fault and the allowed values.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let (rows, peers) = (ROWS.iter().collect(), PEERS.to_vec());
         let mut options = Self { rows, peers, against: None, rounds: ROUNDS, is_packaged: false, save: false };
@@ -60,7 +60,7 @@ impl BenchOptions {
         Ok(options)
     }
 
-    /// Comparisons of a row.
+    /// The comparisons to make for a row, with the selected peers or with the other build.
     pub fn comparisons(&self, row: &BenchRow) -> Vec<MeasureComparison> {
         if self.against.is_some() {
             return row.between_builds();
@@ -90,13 +90,13 @@ impl BenchOptions {
         needed
     }
 
-    /// All comparisons.
+    /// All comparisons of all selected rows, each with its row.
     fn all(&self) -> impl Iterator<Item = (&BenchRow, MeasureComparison)> {
         self.rows.iter().flat_map(|row| self.comparisons(row).into_iter().map(|comparison| (*row, comparison)))
     }
 }
 
-/// The items named in a list.
+/// The items named in a comma-separated list.
 fn select_named<'a, T>(
     option: &str,
     names: &str,

@@ -15,7 +15,7 @@ pub enum ReportFormat {
     Oha,
 }
 
-/// Figures of a report.
+/// The figures read from a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportedCounts {
     /// Requests with a response.
@@ -39,7 +39,8 @@ pub fn read(format: ReportFormat, text: &str) -> Option<ReportedCounts> {
 fn wrk(text: &str) -> Option<ReportedCounts> {
     let line = text.lines().find(|line| line.contains(" requests in "))?;
     let after = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start));
-    // Connect, read and write. A timed-out request was late, and counts when its response arrives.
+    // Connect, read and write errors. Timeouts are left out: a timed-out request is late, and counts when its response
+    // arrives.
     let failed = after("Socket errors:").map_or(0, |counts| numbers(counts).take(3).sum());
     let refused = after("Non-2xx or 3xx responses:").map_or(0, |counts| numbers(counts).sum());
     Some(ReportedCounts {
@@ -80,7 +81,7 @@ fn oha(text: &str) -> Option<ReportedCounts> {
     Some(ReportedCounts { requests, errors: failed + requests - good, per_second })
 }
 
-/// Whole numbers in a line that are separate words.
+/// The whole numbers in a line that are words of their own.
 fn numbers(line: &str) -> impl Iterator<Item = u64> {
     line.split(|between: char| between.is_whitespace() || "(),".contains(between)).filter_map(|word| word.parse().ok())
 }

@@ -17,13 +17,13 @@ use super::outputs;
 use super::programs::{self, Programs};
 use super::work::{BenchTarget, BenchWork, RESULT};
 
-/// Time limit in seconds after which a generator hangs.
+/// Time in seconds after which a generator is considered hung and killed.
 const PATIENCE_S: &str = "300";
 
 /// Everything a run needs other than its work.
 #[derive(Debug)]
 pub struct BenchSetup<'a> {
-    /// The processors.
+    /// The machine and the processors to use.
     pub machine: &'a BenchMachine,
     /// The programs.
     pub programs: &'a Programs,
@@ -32,7 +32,7 @@ pub struct BenchSetup<'a> {
 }
 
 impl BenchSetup<'_> {
-    /// Why a contender cannot do this work on this machine.
+    /// Why a contender cannot do this work on this machine; `None` if it can.
     pub fn missing(&self, contender: &Contender, work: &BenchWork) -> Option<String> {
         let target = (contender.change)(*work).target;
         let needed = if target.is_nginx() { &nginx::PROGRAMS[..] } else { &[] };
@@ -40,7 +40,7 @@ impl BenchSetup<'_> {
         missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
     }
 
-    /// Key that distinguishes the targets of work.
+    /// Key of the target that a contender needs for some work; contenders with equal keys share a target.
     pub fn target_key(contender: &Contender, work: &BenchWork) -> (BenchTarget, bool) {
         (work.target, work.target == BenchTarget::Subject && contender.is_before)
     }
@@ -49,7 +49,7 @@ impl BenchSetup<'_> {
     ///
     /// # Errors
     ///
-    /// The target cannot be started, or does not print its address.
+    /// If the target cannot be started, or does not print its address.
     pub fn target(&self, contender: &Contender, work: &BenchWork) -> io::Result<TargetProcess> {
         let cpus = if work.pinned { &self.machine.target } else { &self.machine.all };
         let mut command = Command::new(self.programs.path_of("meter"));
@@ -88,7 +88,7 @@ impl BenchSetup<'_> {
     ///
     /// # Errors
     ///
-    /// The meter cannot be started.
+    /// If the meter cannot be started.
     pub fn round(
         &self,
         contender: &Contender,
@@ -143,7 +143,7 @@ fn parse_usage(text: &str) -> Option<(f64, f64)> {
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
 }
 
-/// A target in a separate process, which ends when this is dropped.
+/// A target in a separate process, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct TargetProcess {
     process: Child,

@@ -32,7 +32,7 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// A build fails. A missing peer is no error.
+    /// If a build fails. A missing peer is no error.
     pub fn provide(options: &BenchOptions, directory: &Path) -> io::Result<Self> {
         build(&["onrush-benches", "--bins", "--examples"])?;
         let packaged = if options.is_packaged {
@@ -52,7 +52,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Why a peer is unavailable. Installs a missing one from crates.io.
+    /// Why a peer is unavailable; `None` if it is available. If it is missing and on crates.io, installs it first.
     fn reason_unavailable(&self, peer: GeneratorProgram) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
@@ -69,7 +69,7 @@ impl Programs {
         Ok((!is_good).then(|| format!("skipped: {name} {version} cannot be installed")))
     }
 
-    /// Why this program cannot run here.
+    /// Why this program cannot run here; `None` if it can.
     pub fn missing(&self, program: GeneratorProgram) -> Option<&str> {
         let missing = self.missing.iter().find(|(known, _)| *known == program);
         missing.map(|(_, why)| why.as_str())
@@ -98,7 +98,7 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// A program cannot be started.
+    /// If a program cannot be started.
     pub fn versions(&self, peers: &[GeneratorProgram]) -> io::Result<String> {
         let which = if self.packaged.is_some() { ", the static program of the packages" } else { "" };
         let mut versions = vec![format!("onrush {} ({}{which})", env!("CARGO_PKG_VERSION"), commit()?)];
@@ -130,12 +130,12 @@ fn build_packaged() -> io::Result<PathBuf> {
     Ok(crate::root().join("target/dist-build/x86_64-unknown-linux-musl/release/onrush"))
 }
 
-/// Why a missing program from Debian cannot be used.
+/// Why a program from Debian cannot be used; `None` if it is installed.
 pub fn reason_not_installed(program: &str) -> Option<String> {
     (!tools::has(program)).then(|| format!("skipped: {program} is not installed"))
 }
 
-/// The checked-out commit, with a mark for later changes.
+/// The checked-out commit, with a mark if the files have been changed since.
 fn commit() -> io::Result<String> {
     let output = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(crate::root()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();

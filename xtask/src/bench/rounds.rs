@@ -14,7 +14,7 @@ use super::work::BenchWork;
 /// Figures, or the reason why there are none.
 pub type ComparisonResult = Result<ComparisonFigures, String>;
 
-/// A contender with this many failures in one round is excluded from the rest.
+/// Number of failed runs in one round after which a contender is excluded from later rounds.
 const ATTEMPTS: u32 = 3;
 
 /// Figures of one comparison.
@@ -24,11 +24,12 @@ pub struct ComparisonFigures {
     pub ours: Series,
     /// Results of the other side; empty without one.
     pub others: Series,
-    /// Ratios of the rounds, or our values without another side.
+    /// Median ratio of the rounds; without another side, the median of our values, or their lowest if the measure says
+    /// so.
     pub estimate: MedianEstimate,
-    /// Ratios of the requests per second, if both sides send at full speed or at the same rate.
+    /// Median ratio of the requests per second, if both sides send at full speed or at the same rate.
     pub rates: Option<MedianEstimate>,
-    /// Number of failed and repeated runs of both sides.
+    /// Number of runs, of both sides, that failed and were repeated.
     pub repeated: usize,
 }
 
@@ -37,7 +38,7 @@ pub struct ComparisonFigures {
 pub struct Series {
     /// Values of the measure.
     pub values: Vec<f64>,
-    /// Requests per second; empty without timing. Saving processor time by sending fewer requests is no gain.
+    /// Requests per second of each round; empty if the measure is a count.
     pub rates: Vec<f64>,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     ///
-    /// A target or a meter cannot be started.
+    /// If a target or a meter cannot be started.
     pub fn run(
         stage: &BenchSetup<'_>,
         row: &'a BenchRow,
@@ -137,7 +138,7 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     ///
-    /// Why there are none, for the table.
+    /// The reason why there are none, for the table.
     pub fn figures(&self, comparison: &MeasureComparison) -> ComparisonResult {
         let (figure, is_lowest) = match comparison.measure.how {
             ValueSource::Median(figure) => (figure, false),

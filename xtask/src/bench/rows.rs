@@ -17,13 +17,13 @@ pub struct BenchRow {
     /// The work.
     pub work: BenchWork,
     pub comparisons: &'static [MeasureComparison],
-    /// Further rounds are not informative.
+    /// Largest number of rounds: more of them would add no information.
     pub rounds_max: usize,
 }
 
 impl BenchRow {
-    /// All onrush contenders of the row, once per measure, each compared with another build; also instructions and
-    /// system calls of the first one.
+    /// Compares all onrush contenders of the row, once per measure, with another build; and also the instructions and
+    /// system calls of the first contender.
     pub fn between_builds(&self) -> Vec<MeasureComparison> {
         let mut all: Vec<MeasureComparison> = Vec::new();
         let mut add =
@@ -201,7 +201,7 @@ const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work|
 });
 const UNPACED: Contender = Contender::onrush("onrush", |work| BenchWork { rate: 0, ..work });
 
-/// shb gathers responses for 10 µs instead of 500 µs.
+/// shb, gathering responses for 10 µs instead of 500 µs.
 const SHB_10: Contender = Contender {
     change: |work| BenchWork { options: &["--batch-linger", "10"], ..work },
     ..contender("shb, 10 us", SHB.program)
@@ -221,8 +221,8 @@ const HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1", |work| BenchWork 
 
 /// As many connections as fit the target's backlog: no storm.
 const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
-/// wrk opens all connections before it checks the time, so a run of a second takes as long as the connects. It hardly
-/// gets a response.
+/// wrk opens all connections before it checks the time, so a run of a second takes as long as the connects, and gets
+/// hardly any responses.
 const WRK_OPENING: Contender =
     Contender { change: |work| BenchWork { target: BenchTarget::Bare, seconds: 1, all_answer: false, ..work }, ..WRK };
 
@@ -695,7 +695,7 @@ mod tests {
                 let options = (contender.change)(row.work).options;
                 let takes = match contender.program {
                     GeneratorProgram::Onrush(_) => true,
-                    // h2load gets none of the options.
+                    // None of the options are passed to h2load.
                     GeneratorProgram::H2load => options.is_empty() || row.work.streams > 0,
                     GeneratorProgram::Shb => options.is_empty() || options == ["--batch-linger", "10"],
                     GeneratorProgram::Wrk => options.iter().all(|option| !option.starts_with("-o")),

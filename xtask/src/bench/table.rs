@@ -10,7 +10,8 @@ use super::rows::BenchRow;
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
 
-/// Lines in the document, by row, unit and programs: those that answer users' questions. The CSV has all lines.
+/// Lines shown in the document, by row, unit and programs: those that answer users' questions. The CSV contains all
+/// lines.
 const SHOWN: [(&str, &str, &str); 13] = [
     ("small", "µs CPU/request", "onrush ÷ wrk"),
     ("small", "µs CPU/request", "onrush (epoll) ÷ wrk"),
@@ -26,7 +27,7 @@ const SHOWN: [(&str, &str, &str); 13] = [
     ("rate-1k", "µs late at the median", "onrush -R --spin off"),
     ("rate-1k", "µs late at the 99th percentile", "onrush -R --spin off"),
 ];
-/// Columns in the document.
+/// Indices of the columns shown in the document.
 const SHOWN_COLUMNS: [usize; 7] = [0, 1, 2, 3, 4, 6, 7];
 
 /// One line of the table.
@@ -40,8 +41,8 @@ pub struct TableLine {
 }
 
 impl TableLine {
-    /// Compares the figures with the limit, and the rates with the lowest acceptable one. `None` without a limit or
-    /// figures.
+    /// Compares the figures with the limit and, for processor time, the rates with [`RATE_MIN`]. `None` without a limit
+    /// or figures.
     fn verdict(&self) -> Option<Verdict> {
         let of_figures = self.comparison.limit?.judge(&self.outcome.as_ref().ok()?.estimate);
         Some(self.rates().map_or(of_figures, |rates| of_figures.max(RATE_MIN.judge(&rates))))
@@ -64,7 +65,7 @@ impl TableLine {
         })
     }
 
-    /// True if a count exceeds its limit, which is no noise.
+    /// True if a count exceeds its limit. Unlike times, counts are not noisy.
     pub fn is_broken(&self) -> bool {
         self.is_counted() && self.verdict() == Some(Verdict::Missed)
     }
@@ -75,19 +76,20 @@ impl TableLine {
 pub struct Table(Vec<Vec<String>>);
 
 impl Table {
-    /// A table of all columns.
+    /// A table of all lines and columns.
     pub fn from_lines(lines: &[TableLine]) -> Self {
         Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
     }
 
-    /// The columns and lines of the document.
+    /// A table of the columns and lines shown in the document.
     pub fn shown(lines: &[TableLine]) -> Self {
         let shown = lines.iter().filter(|line| line.is_shown()).map(cells);
         let rows = [HEADING.map(str::to_owned).to_vec()].into_iter().chain(shown);
         Self(rows.map(|cells| SHOWN_COLUMNS.map(|column| cells[column].clone()).to_vec()).collect())
     }
 
-    /// Comma-separated values (RFC 4180).
+    /// The table with its heading as comma-separated values: quoted as in RFC 4180, lines ended by `\n`. Cells must not
+    /// contain line breaks.
     pub fn csv(&self) -> String {
         let cell = |cell: &String| match cell.contains(['"', ',']) {
             true => format!("\"{}\"", cell.replace('"', "\"\"")),
@@ -96,7 +98,7 @@ impl Table {
         self.0.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 
-    /// Aligned columns.
+    /// The table as text with aligned columns, for the terminal.
     pub fn text(&self) -> String {
         let columns = self.0.first().map_or(0, Vec::len);
         let width = |column: usize| self.0.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Work of a row: a generator's requests, their target, and the simulated target.
+//! The work of a row: the requests that a generator sends, their target, and a simulation of the target.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,17 +9,17 @@ pub const RESULT: &str = "target/bench/result.json";
 pub const UPLOADED: &str = "target/bench/uploaded";
 /// A list of 10,000 requests, written before the first round.
 pub const LIST: &str = "target/bench/list.txt";
-/// The list with 200 names.
+/// The same list, with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
 /// A file of 10,000 rows for placeholders, written before the first round.
 pub const USERS: &str = "target/bench/users.csv";
 
-/// Writes the files named in options.
+/// Writes the files that the rows' options name.
 ///
 /// # Errors
 ///
-/// A file cannot be written.
+/// If a file cannot be written.
 pub fn write_files(root: &Path) -> io::Result<()> {
     let lines = |name: fn(u32) -> String| -> String {
         (0..10_000).map(|number| format!("/item/{number}?page={}{}\n", number % 7, name(number))).collect()
@@ -36,7 +36,7 @@ pub fn write_files(root: &Path) -> io::Result<()> {
 pub struct BenchWork {
     /// The target.
     pub target: BenchTarget,
-    /// The path.
+    /// The path that is requested.
     pub path: &'static str,
     /// Further options of onrush and wrk, such as a script, or of a bare loop. File paths are relative to the root of
     /// the repository.
@@ -58,9 +58,9 @@ pub struct BenchWork {
     pub rate: u32,
     /// Duration of a round, in seconds.
     pub seconds: u32,
-    /// Number of requests of onrush, which replaces the duration; zero for none.
+    /// Number of requests that onrush sends, instead of running for the duration; zero: the duration applies.
     pub requests: u32,
-    /// True if a round needs as many responses as connections to count.
+    /// True if a round is usable only with at least as many responses as connections.
     pub all_answer: bool,
     /// True to pin generator and target to one processor each.
     pub pinned: bool,
@@ -71,7 +71,7 @@ pub struct BenchWork {
 }
 
 impl BenchWork {
-    /// The same work with this number of requests. At a gate, each connection sends one.
+    /// The same work with this number of requests. At a gate, there are as many connections, each of which sends one.
     pub const fn of_requests(self, requests: u32) -> Self {
         match self.target {
             BenchTarget::Gate(_) => {
