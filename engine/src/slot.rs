@@ -23,16 +23,16 @@ pub struct Slot {
     pub rank: u32,
     /// The slot of the connection that replaces this slot's, which only finishes its requests.
     pub successor: Option<ConnId>,
-    /// Number of consecutive connections of this slot that were sent away before a response.
+    /// Number of consecutive connections of this slot that the server ended (GOAWAY) before any response.
     pub sent_away: u32,
     /// Number of requests in flight on the predecessors of this slot's connection.
     pub inherited: u32,
     /// Number of request places in back-off, because a request was turned away there; each has a timer. They outlast
     /// the connection.
     pub resting: u32,
-    /// True if the slot ever had a connection.
+    /// True if the slot has ever had a connection.
     pub lived: bool,
-    /// True if a connection of this slot has ended that could have requests.
+    /// True if a connection of this slot that could have had requests has ended.
     pub has_ended: bool,
     /// True if the slot had a connection since measuring began.
     pub is_counted: bool,
@@ -40,11 +40,11 @@ pub struct Slot {
     pub handshake_at: Nanos,
     /// Time up to which the slot's states have been counted.
     pub counted_until: Nanos,
-    /// Time in the window before the slot's first connection, in nanoseconds.
+    /// Time in the measured window before the slot's first connection, in nanoseconds.
     pub absent_ns: u64,
-    /// True if in the list of ready connections.
+    /// True if the slot is in the ready list.
     pub is_queued: bool,
-    /// True if in the list of connections that send with the next wait.
+    /// True if the slot is in the list of connections that send with the next wait.
     pub is_gathered: bool,
     /// The slot's pauses, if a script wants any. They outlast the connection: a pause that restarted with each
     /// connection might never end.
@@ -74,7 +74,7 @@ pub enum State {
 /// The pauses of a slot: one before each batch, for as many batches as may be in flight on its connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// Number of running pauses; each has a timer for its end.
+    /// Number of pauses in progress; each has a timer for its end.
     pub lasting: u32,
     /// Number of ended or empty pauses: as many batches may begin.
     pub over: u32,
@@ -100,7 +100,8 @@ impl Slot {
         self.open_connection().map(|live| (live, inherited, resting))
     }
 
-    /// True if a request on the connection has ended, in whatever way.
+    /// True if the connection has had a response or has waited long enough for one, or if an earlier connection of the
+    /// slot has ended.
     pub fn is_answered(&mut self) -> bool {
         self.has_ended || self.open_connection().is_some_and(|live| live.answered)
     }

@@ -32,7 +32,7 @@ impl Alarm {
     ///
     /// # Errors
     ///
-    /// If the kernel provides no timer, for instance for want of descriptors.
+    /// If the kernel provides no timer, for instance because descriptors have run out.
     pub fn new(clock: Clock) -> Result<Self, Errno> {
         let timer = || {
             let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;

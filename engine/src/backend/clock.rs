@@ -15,7 +15,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// A clock whose origin is now.
     pub fn start() -> Self {
         // A thread preempted between the two readings takes them far apart: of several tries the quickest counts.
         let tries = (0..4).map(|_| {
@@ -25,7 +25,7 @@ impl Clock {
         tries.min_by_key(|(took_ns, _)| *took_ns).expect("there are four tries").1
     }
 
-    /// The nanoseconds since the origin.
+    /// The nanoseconds since the clock's origin.
     pub fn now(&self) -> Nanos {
         Nanos(monotonic_ns() - self.origin_ns)
     }
@@ -41,13 +41,13 @@ impl Clock {
     }
 }
 
-/// Makes the kernel wake this thread as precisely as it can; by default it groups timers within 50 µs.
+/// Makes the kernel wake the calling thread as precisely as it can; by default it groups timers within 50 µs.
 pub fn request_precise_timers() {
     // SAFETY: the call changes this thread's timer slack and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// Processor time used by this thread so far, in nanoseconds.
+/// Processor time used by the calling thread so far, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -57,7 +57,7 @@ pub fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Time that this thread has spent in the kernel, in nanoseconds; may be a tick late.
+/// Processor time that the calling thread has spent in the kernel, in nanoseconds; may be a tick late.
 pub fn thread_system_ns() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the struct is ours, every thread has these counters, and zeros are valid.
@@ -68,7 +68,7 @@ pub fn thread_system_ns() -> u64 {
     system.tv_sec as u64 * 1_000_000_000 + system.tv_usec as u64 * 1_000
 }
 
-/// The monotonic time in nanoseconds, with an origin chosen by the kernel.
+/// The kernel's monotonic time, in nanoseconds since an origin chosen by the kernel; not the time of a [`Clock`].
 pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
@@ -89,8 +89,8 @@ pub fn suspended_ns() -> i64 {
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
-/// Lead of the wall clock over the time since boot, suspended or not, in nanoseconds. The difference of two readings is
-/// the distance by which the wall clock was set in between.
+/// Wall-clock time less the time since boot, suspended time included, in nanoseconds. The difference between two
+/// readings is the amount by which the wall clock was set in between.
 pub fn wall_offset_ns() -> i64 {
     offset_ns(read)
 }
@@ -106,7 +106,7 @@ fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     tries.min().map_or(0, |(_, offset_ns)| offset_ns)
 }
 
-/// A monotonic time in nanoseconds that advances only with the kernel's ticks of up to 10 ms. Reading it costs next to
+/// The kernel's monotonic time in nanoseconds, up to one kernel tick (10 ms at most) old. Reading it costs next to
 /// nothing.
 pub fn coarse_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)

@@ -23,7 +23,7 @@ pub struct Dialer {
     /// The Unix socket that all connections use, instead of an address.
     unix: Option<SocketAddrUnix>,
     sources: Option<SourceAddresses>,
-    /// The next connection's turn among the sources.
+    /// Counts connections, which use the source addresses in turn.
     next: usize,
     /// Chooses local ports; `None`: the kernel does.
     ports: Option<Chooser>,
@@ -51,7 +51,7 @@ impl From<DialError> for What {
     }
 }
 
-/// The reason why a connect did not start.
+/// The reason why a connect did not start, or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialError {
     /// The system's error.
@@ -72,14 +72,14 @@ impl Dialer {
         Ok(Self { unix, sources: connect.sources, next: first_connection, options, ..Self::default() })
     }
 
-    /// Sets how local ports are chosen.
+    /// Sets the chooser of local ports; `None`: the kernel chooses. Without effect for Unix sockets.
     #[must_use]
     pub fn with_ports(self, ports: Option<Chooser>) -> Self {
         // A Unix socket has no port.
         Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
     }
 
-    /// Switches kernel receive timestamps on or off.
+    /// Switches kernel receive timestamps on or off for sockets created from now on. Without effect for Unix sockets.
     #[must_use]
     pub fn with_timestamps(self, timestamps: bool) -> Self {
         // The kernel timestamps only packets from a network.
@@ -112,12 +112,13 @@ impl Dialer {
         self.unix.is_none()
     }
 
-    /// The actual destination of a connection to this address.
+    /// The actual destination of a connection to this address: the plan's Unix socket, if there is one.
     pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
         self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
     }
 
-    /// A socket for a connection to this address.
+    /// Creates a socket for a connection to this address, with the plan's options, source address and, if chosen here,
+    /// local port.
     pub fn create_socket(&mut self, address: SocketAddr) -> Result<Dial, Errno> {
         if self.unix.is_some() {
             let fd = open(AddressFamily::UNIX)?;
@@ -142,7 +143,8 @@ impl Dialer {
         Ok(Dial { fd, pair })
     }
 
-    /// Takes over another dialer's connection. Returns true if the connection is still open and nothing has arrived.
+    /// Takes over another dialer's connection. Of the options, only timestamps are applied. Returns true if the
+    /// connection is still open and nothing has arrived; otherwise the caller drops it.
     pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
         if self.timestamps {
             arrival::enable_timestamps(fd);
@@ -157,7 +159,7 @@ impl Dialer {
         Ok(fd)
     }
 
-    /// Starts to connect a socket. If we choose its local port, starts with the next free one.
+    /// Starts to connect a socket from [`Self::create_socket`]. If we choose its local port, steps over taken ones.
     pub fn start_connect(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
         let destination = self.destination(address);
         loop {
@@ -193,13 +195,14 @@ impl Dialer {
         Ok(true)
     }
 
-    /// The target of the addresses for which a port was chosen.
+    /// The target of a pair of addresses; `None`: the kernel chooses ports.
     pub fn target(&self, pair: PairId) -> Option<SocketAddr> {
         Some(self.ports.as_ref()?.target(pair))
     }
 }
 
-/// Connects and closes again, within `patience`. Polls `is_asked` ten times a second and ends early if it returns true.
+/// Connects and closes the connection again, blocking for up to `patience`. Calls `is_asked` ten times a second and
+/// ends early if it returns true.
 ///
 /// # Errors
 ///

@@ -92,7 +92,7 @@ impl Epoll {
     ///
     /// # Errors
     ///
-    /// If the kernel provides no epoll instance, for instance for want of descriptors.
+    /// If the kernel provides no epoll instance, for instance because descriptors have run out.
     pub fn new(connections: u32, clock: Clock, dialer: Dialer) -> std::io::Result<Self> {
         let poll = Poll::new()?;
         let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));

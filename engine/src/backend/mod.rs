@@ -51,7 +51,7 @@ use rustix::io::Errno;
 
 use onrush_stats::{BufferSizes, TcpInfo};
 
-/// Names a connection of one backend: a small number, chosen by the engine.
+/// Names a connection within one backend: a small number, chosen by the engine and reused for later connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnId(pub u32);
 
@@ -62,7 +62,7 @@ impl ConnId {
     }
 }
 
-/// Grows the list to include a connection. Most runs never use all connections they may.
+/// Grows the list to include a connection. Most runs never use as many connections as they may.
 fn grow_to_include<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
     if sockets.len() <= conn.index() {
         sockets.resize_with(conn.index() + 1, T::default);
@@ -72,9 +72,9 @@ fn grow_to_include<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
 /// An event on a connection, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The connection.
+    /// The connection concerned.
     pub conn: ConnId,
-    /// Time at which the event was noticed; for gathered bytes, their arrival time.
+    /// Time at which the event was noticed; for gathered bytes, the time at which they arrived.
     pub at: Nanos,
     /// The event.
     pub what: What,
@@ -88,23 +88,25 @@ pub enum What {
     /// No free local port was found within one turn. To continue the search, [`Backend::close`] the connection and
     /// connect again.
     Postponed,
-    /// The kernel accepted more bytes of an unfinished [`Backend::send`], or the send failed.
+    /// The kernel accepted this many more bytes of an unfinished [`Backend::send`], or the send failed.
     Sent(Result<usize, Errno>),
-    /// Bytes arrived, see [`Backend::received_bytes`]. Zero: the peer will send no more.
+    /// This many bytes arrived, see [`Backend::received_bytes`], or the connection failed. Zero: the peer will send no
+    /// more.
     Received(Result<usize, Errno>),
-    /// Bytes arrived and were discarded, as [`Backend::discard`] allowed.
+    /// This many bytes arrived and were discarded, as [`Backend::discard`] allowed.
     Discarded(usize),
 }
 
 /// Input and output as completions. The module documentation has the contract.
 pub trait Backend {
-    /// The name in reports and for `-v`.
+    /// The backend's name in reports and with `-v`.
     const NAME: &'static str;
 
-    /// True if sends leave only with the next [`Backend::wait`] and must be stamped then. False: sends leave at once.
+    /// True if sends leave only with the next [`Backend::wait`], so that the engine stamps them then. False: sends
+    /// leave at once.
     const GATHERS: bool;
 
-    /// The time now.
+    /// The current time.
     fn now(&mut self) -> Nanos;
 
     /// Converts a moment of the system's monotonic clock; in virtual time, returns the current time.
@@ -118,25 +120,26 @@ pub trait Backend {
         Nanos(monotonic_ns)
     }
 
-    /// Opens a connection. `conn` must be closed or never used.
+    /// Starts to open a connection; the outcome is reported as a completion. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
 
-    /// Takes over a connection that another backend [released](Self::release), unless the peer has since closed it or
-    /// sent something. `conn` must be closed or never used.
+    /// Takes over a connection that another backend [released](Self::release), as an open one. Returns false and closes
+    /// it if the peer has since closed it or sent something, or if the backend cannot take over connections. `conn`
+    /// must be closed or never used.
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
         let _ = (conn, fd);
         false
     }
 
     /// Sends bytes and returns the number accepted at once. The rest, if any, is reported in one or more
-    /// [`What::Sent`].
+    /// [`What::Sent`]. Call again only once all bytes have been accepted.
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
 
-    /// Allows the backend to discard the next `n` received bytes of a connection. Replaces the previous allowance.
-    /// Discarded bytes are reported as [`What::Discarded`].
+    /// Allows the backend to discard the next `n` bytes received on a connection, without obliging it to. Replaces the
+    /// previous allowance. Discarded bytes are reported as [`What::Discarded`].
     fn discard(&mut self, conn: ConnId, n: u64);
 
-    /// Announces that the next `n` received bytes of a connection belong to a large body that must be received. The
+    /// Announces that the next `n` bytes received on a connection belong to a large body and must not be discarded. The
     /// backend may receive them in larger pieces.
     fn expect_large_body(&mut self, conn: ConnId, n: u64) {
         let _ = (conn, n);
@@ -149,14 +152,15 @@ pub trait Backend {
     }
 
     /// Like [`Backend::wait`], but may wait up to `linger_ns` for `several` completions, so that one wake-up handles
-    /// all of them. Returns the part of that time it could wait, in nanoseconds.
+    /// all of them. Returns the part of `linger_ns` in which it could wait for several: zero if it cannot do so at all.
     fn wait_for_several(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let _ = (several, linger_ns);
         self.wait(until);
         0
     }
 
-    /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
+    /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order; otherwise drops
+    /// them. Nothing is reported.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
     /// Ends our side of a connection that is about to be closed and discards unread bytes. Otherwise closing would
@@ -165,20 +169,20 @@ pub trait Backend {
         let _ = conn;
     }
 
-    /// Closes a connection and cancels everything in flight on it.
+    /// Closes a connection and cancels everything in flight on it. Nothing more is reported about it.
     fn close(&mut self, conn: ConnId);
 
-    /// Number of bytes taken by the kernel since the last call, including closed connections. Excludes bytes that
-    /// [`Backend::send`] accepted but the kernel never saw. Bytes of a send cut off by [`Backend::close`] may be
-    /// counted later.
+    /// Number of bytes that the kernel has taken since the last call, including those on connections closed since.
+    /// Excludes bytes that [`Backend::send`] accepted but the kernel never saw. Bytes of a send cut off by
+    /// [`Backend::close`] may be counted later.
     fn take_sent_count(&mut self) -> u64;
 
     /// Ends every send in flight, so that [`Backend::take_sent_count`] is final. After the run, queued bytes are never handed
     /// over, and nothing more is reported.
     fn stop(&mut self) {}
 
-    /// Gives up idle connections, so that another backend can [adopt](Self::adopt) them. Connections on which something
-    /// arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
+    /// Gives up those of these idle connections on which nothing has arrived, so that another backend can
+    /// [adopt](Self::adopt) them. Called at the end of the run, before [`Self::stop`].
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let _ = conns;
         Vec::new()
@@ -191,13 +195,13 @@ pub trait Backend {
         None
     }
 
-    /// Buffer sizes that the kernel gave all connections so far, if the plan sets them.
+    /// Range of the buffer sizes that the kernel gave the connections so far, if the plan sets or reads them.
     fn buffer_sizes(&self) -> BufferSizes {
         BufferSizes::default()
     }
 
-    /// Number of receives gathered without a trustworthy timestamp since the last call. They have the time at which
-    /// they were noticed.
+    /// Number of receives gathered since the last call without a trustworthy timestamp. Their completions have the time
+    /// at which they were noticed.
     fn take_untimestamped(&mut self) -> u64 {
         0
     }
@@ -206,9 +210,9 @@ pub trait Backend {
     /// there may be completions.
     fn wait(&mut self, until: Nanos) -> bool;
 
-    /// Sleeps until `until`, whatever arrives meanwhile, if the kernel timestamps all arrivals and no peer waits for
-    /// its data to be read. The next [`Backend::wait`] brings the arrivals. `next` is the probable end of the next such
-    /// sleep. Returns true if it slept; otherwise call [`Backend::wait`] instead.
+    /// Sleeps until `until`, whatever arrives in the meantime, if the kernel timestamps all arrivals and no peer waits
+    /// for its data to be read. The arrivals are then reported by the next [`Backend::wait`]. `next` is the probable
+    /// end of the next such sleep. Returns true if it slept; otherwise call [`Backend::wait`] instead.
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
     /// Collects completions of operations handed over earlier, without handing over more or waiting. Returns true if
@@ -217,7 +221,7 @@ pub trait Backend {
         self.wait(Nanos::default())
     }
 
-    /// The next completion.
+    /// Takes the next completion; `None`: no more until the next [`Backend::wait`].
     fn next_completion(&mut self) -> Option<Completion>;
 
     /// The bytes of the last [`What::Received`] that [`Backend::next_completion`] returned. The caller may change them in place.

@@ -25,7 +25,7 @@ impl Poll {
     ///
     /// # Errors
     ///
-    /// If the kernel provides no instance, for instance for want of descriptors.
+    /// If the kernel provides no instance, for instance because descriptors have run out.
     pub fn new() -> Result<Self, Errno> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let shortest = Timespec { tv_sec: 0, tv_nsec: 1 };

@@ -33,23 +33,24 @@ pub struct PortRing {
     begin: usize,
 }
 
-/// Reasons why the kernel must choose local ports.
+/// Reasons why onrush cannot choose local ports and must leave it to the kernel.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unchosen {
-    /// The kernel does not support the option.
+    /// The kernel does not support `IP_LOCAL_PORT_RANGE` (before Linux 6.3).
     #[error("the kernel chooses the local ports, because onrush needs Linux 6.3 for that")]
     Kernel,
-    /// The port range is unknown.
+    /// The range of local ports in `/proc` cannot be read, or leaves no port.
     #[error("the kernel chooses the local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
     Range,
 }
 
 impl PortRing {
-    /// The ports that the kernel would choose from, without the administrator's reserved ones.
+    /// A ring of the ports that the kernel would choose from, without those reserved by the administrator, from a
+    /// random start.
     ///
     /// # Errors
     ///
-    /// If the kernel must choose ports.
+    /// If the kernel must choose the ports.
     pub fn from_system_settings() -> Result<Self, Unchosen> {
         let usable = usable_ports().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
         let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP));
@@ -60,7 +61,8 @@ impl PortRing {
     }
 }
 
-/// The ports that the kernel would choose from, in order. `None`: the range is unknown.
+/// The ports that the kernel would choose from, in ascending order and without reserved ones. `None`: the range is
+/// unknown.
 pub fn usable_ports() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     // Kernels before 2.6.35 reserve none.
@@ -100,7 +102,7 @@ pub struct Chooser {
     steps_left: u32,
 }
 
-/// Identifies a source address and a target of a [`Chooser`].
+/// Identifies a pair of source address and target within one [`Chooser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairId(u32);
 
@@ -112,19 +114,20 @@ struct Pair {
     taken: usize,
 }
 
-/// The reaction to a taken port.
+/// The next step after a taken port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Try the next port.
     StepOn,
     /// Try the next port in a later turn of the loop.
     Later,
-    /// All ports of a whole round were taken.
+    /// Give up: all ports were taken.
     Exhausted,
 }
 
 impl Chooser {
-    /// A worker's chooser. `share_before` (0 to 1) is the share of connections owned by earlier workers.
+    /// A worker's chooser. `share_before` (0 to less than 1), the share of all connections that belong to earlier
+    /// workers, determines its start in the ring.
     pub fn new(ports: &PortRing, share_before: f64) -> Self {
         let PortRing { usable, begin } = ports;
         let begin = (begin + (usable.len() as f64 * share_before) as usize) % usable.len();
@@ -132,12 +135,12 @@ impl Chooser {
         Self { ports, pairs: Vec::new(), numbers: HashMap::new(), steps_left: STEPS_PER_TURN }
     }
 
-    /// Begins a turn of the loop.
+    /// Begins a turn of the loop, in which up to 64 taken ports may be stepped over.
     pub fn begin_turn(&mut self) {
         self.steps_left = STEPS_PER_TURN;
     }
 
-    /// The ID of an address pair. Without a source address, the kernel chooses it.
+    /// The ID of an address pair, new or known. Without a source address, the kernel chooses it.
     pub fn pair_id(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
         *self.numbers.entry((source, target)).or_insert_with(|| {
             self.pairs.push(Pair { target, next: self.ports.begin, taken: 0 });
@@ -150,7 +153,7 @@ impl Chooser {
         self.pairs[pair.0 as usize].target
     }
 
-    /// Gives a socket the next port.
+    /// Restricts an unconnected socket to the pair's next port, which may be taken.
     pub fn assign_next(&mut self, fd: &OwnedFd, pair: PairId) {
         let port = self.next(pair);
         // The option worked when the run began.
@@ -170,7 +173,7 @@ impl Chooser {
         if port == target.port() { step() } else { port }
     }
 
-    /// Records that the last port given to the pair was free.
+    /// Records that the last port given to the pair was free, so that taken ports are counted from zero again.
     pub fn record_free_port(&mut self, pair: PairId) {
         self.pairs[pair.0 as usize].taken = 0;
     }

@@ -16,12 +16,13 @@ use onrush_proto::Transmit;
 use onrush_stats::TcpInfo;
 use onrush_stats::buffers::{BufferSizes, Sizes};
 
-/// Checks that this machine has an address, so that connections can use it as their source.
+/// Checks that connections can use an address of this machine as their source, by binding a socket to it.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
     bind_to_source(&open(family(address))?, address)
 }
 
-/// Checks that connections to this address can use a congestion control: the kernel supports it and permits its use.
+/// Checks that connections to `address` can use the congestion control `name`: the kernel supports it and permits its
+/// use. Connects to nothing.
 pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
     sockopt::set_tcp_congestion(open(family(address))?, name)
 }
@@ -31,7 +32,7 @@ pub fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// A socket for connections of this family.
+/// An unconnected stream socket of this family, non-blocking and close-on-exec.
 pub fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let protocol = if family == AddressFamily::UNIX { None } else { Some(ipproto::TCP) };
@@ -61,7 +62,7 @@ pub fn apply_options(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffer
     read_sizes(fd, options, buffers)
 }
 
-/// Adds a socket's buffer sizes to `buffers`, if the plan sets or reads them.
+/// Widens the ranges in `buffers` to include a socket's buffer sizes, each only if the plan sets it or reads both.
 pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
     if options.rcvbuf.is_some() || options.reads_sizes {
         *buffers += BufferSizes { rcvbuf: Some(Sizes::new(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
@@ -72,7 +73,7 @@ pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSiz
     Ok(())
 }
 
-/// True if nothing has arrived on a connection, not even its end.
+/// True if nothing unread has arrived on a connection, not even its end or an error.
 pub fn is_quiet(fd: &OwnedFd) -> bool {
     recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
 }
@@ -91,7 +92,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// Switches Nagle's delay off before a send of `length` bytes, if it could matter.
+    /// Call before each send, of `length` bytes: switches Nagle's algorithm off once it could delay a send.
     pub fn before_send(&mut self, fd: &OwnedFd, length: usize) {
         match self {
             Self::Off => {}
@@ -146,7 +147,7 @@ pub fn set_socket_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, va
     unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
 }
 
-/// The kernel's statistics of a connection. `None`: the socket is not TCP.
+/// The kernel's statistics of a connection. `None`: the socket is not TCP, or the kernel's answer is too short.
 pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
     let mut bytes = [0_u8; TCP_INFO_MAX];
     let mut size = bytes.len() as libc::socklen_t;
@@ -161,7 +162,7 @@ pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
 ///
 /// # Errors
 ///
-/// Before Linux 5.14.
+/// [`Errno::NOPROTOOPT`] before Linux 5.14; otherwise the system's if no socket can be opened.
 pub fn network_namespace_cookie() -> Result<u64, Errno> {
     let fd = open(AddressFamily::UNIX)?;
     let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
@@ -181,7 +182,8 @@ const THRESHOLD_REST: u64 = 256 * 1024;
 /// Number of bytes that fit into one segment on every path (RFC 9293, 3.7.1).
 const SEGMENT_MIN: usize = 536;
 
-/// Sends as many bytes as the kernel takes now; zero if it takes none.
+/// Sends as many bytes as the kernel takes now, and returns their number; zero if it takes none. Never blocks and never
+/// raises SIGPIPE.
 pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
         match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -192,7 +194,8 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// Sends a transmit from byte `from` on, like [`send_some`].
+/// Sends a transmit from byte `from` on, like [`send_some`]. Returns the number of bytes sent now, not the new
+/// position.
 pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
     match transmit.contiguous_bytes() {
         Some(bytes) => send_some(fd, &bytes[from..]),
@@ -216,7 +219,7 @@ fn send_slices(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, 
 /// Largest number of pieces discarded before a connection is closed: the contents of a usual receive buffer.
 const DRAINED_MAX: usize = 64;
 
-/// Ends our side of a connection, and discards unread bytes.
+/// Ends our side of a connection, and discards bytes that have arrived unread, up to 256 KiB.
 pub fn drain(fd: &OwnedFd) {
     let _ = shutdown(fd, Shutdown::Write);
     let mut buffer = [0; 4096];

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::nanos;
 use super::service::{Service, Spread};
 
-/// Amount of work a server does at a time. Requests are served in order of arrival.
+/// The amount of work a server can do at a time. Requests are served in order of arrival.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -19,16 +19,17 @@ pub struct Capacity {
     pub workers: u32,
     /// Average service time of a request, in microseconds.
     pub service_us: f64,
-    /// Variation of the service time between requests.
+    /// Distribution of the service times around their average.
     #[serde(default)]
     pub spread: Spread,
-    /// Queue limit, also divided among threads; any further request gets a 503 at once. `None`: unlimited.
+    /// Limit on waiting requests, also divided equally among threads; any further request gets a 503 at once. `None`:
+    /// unlimited.
     pub queue: Option<u32>,
-    /// Service-time noise: in each second, times are longer or shorter by a random share of up to this, evenly
-    /// distributed. 0.1 is ten per cent.
+    /// Service-time noise: in each second, all service times are longer or shorter by a random share of up to this,
+    /// evenly distributed. 0.1 is ten per cent; must be less than 1.
     #[serde(default)]
     pub noise: f64,
-    /// Load beyond which the server collapses.
+    /// Load beyond which the server slows down; `None`: none.
     pub cliff: Option<Cliff>,
     /// The seed of the noise, shared by all threads.
     #[serde(skip)]

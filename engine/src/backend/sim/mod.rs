@@ -25,12 +25,13 @@ use super::{Backend, Completion, ConnId, What};
 
 /// The remote end of a simulated connection.
 pub trait Peer {
-    /// Called when the connection is established.
+    /// Called once, when the connection is established. `actions`: the peer's planned actions, to be added to, here and
+    /// below.
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
 
-    /// Takes bytes from the client.
+    /// Called with bytes from the client, in any pieces.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
 
     /// Called when the network has room for a peer parked with [`Act::Park`].
@@ -47,7 +48,7 @@ pub trait Peer {
 /// A peer's immediate or future action.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// Time of the action.
+    /// Time of the action; not before the current time.
     pub at: Nanos,
     /// The action.
     pub act: Act,
@@ -58,11 +59,11 @@ pub struct Action {
 pub enum Act {
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Ends the peer's side of the stream.
+    /// Ends the peer's side of the stream, after all bytes sent before.
     Close,
     /// Resets the connection.
     Reset,
-    /// Requests to be woken.
+    /// Calls [`Peer::wake`].
     Wake,
     /// Waits until [`Network::has_room`] and peers that have waited longer are served.
     Park,
@@ -70,7 +71,7 @@ pub enum Act {
 
 /// The network as a whole, which decides the outcome of connects.
 pub trait Network {
-    /// The end and outcome of a connect to `address` started at `now`: a peer or an error.
+    /// The time at which a connect to `address` started at `now` ends, and its outcome: a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
 
     /// The peer of a connection left by an earlier simulation. `None`: the connection is closed.
@@ -88,7 +89,7 @@ pub trait Network {
         false
     }
 
-    /// Number of bytes a send takes at once, and the delay of the rest.
+    /// Number of bytes of a send that are accepted at once, and the delay of the rest in nanoseconds.
     fn send_window(&mut self) -> (usize, u64) {
         (usize::MAX, 0)
     }
@@ -156,7 +157,7 @@ impl Sim {
         }
     }
 
-    /// Sets the starting time.
+    /// Sets the starting time, which is otherwise zero.
     pub fn starting_at(mut self, now: Nanos) -> Self {
         self.now = now;
         self

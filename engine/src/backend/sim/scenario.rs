@@ -60,57 +60,57 @@ use super::nanos;
 pub use super::capacity::{Capacity, Cliff, Pool};
 pub use super::service::{Dist, Service, Spread};
 
-/// A simulated server. Times count from the start of the run, or of the search containing the run. Every thread has its
-/// own server, with an equal share of the capacity.
+/// A simulated server, and the network to it. Times count from the start of the run, or of the search that the run
+/// belongs to. Every thread has its own server, with an equal share of the capacity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// Connect time, in microseconds.
+    /// Duration of a connect, in microseconds.
     pub connect_us: f64,
-    /// Time from a request to its response, in microseconds.
+    /// Time from a request to its response, in microseconds, before jitter, delay and queueing.
     pub latency_us: f64,
     /// Random addition to the latency, uniform up to this many microseconds.
     pub jitter_us: f64,
-    /// Processing capacity; `None`: any number of requests are served at once.
+    /// Processing capacity; `None`: any number of requests are served at once. Excludes `pool`.
     pub capacity: Option<Capacity>,
     /// `capacity` in terms of the embedded target's `/pool`.
     pub pool: Option<Pool>,
     /// Number of connections served at a time, divided equally among the threads of a run; zero: unlimited. Other
     /// connections are accepted, but their bytes stay unread. They are served in the order of their first bytes.
     pub serves: u32,
-    /// Random delay added to the latency of each response.
+    /// Random delay added to the latency of each response, however many are served at once.
     pub delay: Option<Service>,
-    /// The response, head and body.
+    /// The response to every request, head and body, sent as it is.
     pub answer: String,
-    /// True if the server closes the connection after each response (`answer` should say so).
+    /// True if the server closes the connection after each response, whether or not `answer` announces that.
     pub close: bool,
     /// Size in bytes of the pieces in which the response arrives; zero: a single piece.
     pub split: usize,
     /// Time between pieces, in microseconds.
     pub split_pause_us: f64,
-    /// Number of bytes a send takes at once; zero: unlimited.
+    /// Number of bytes of a client's send that are accepted at once; zero: unlimited.
     pub window: usize,
-    /// Delay of the rest of a send, in microseconds.
+    /// Delay before the rest of a send is accepted, in microseconds.
     pub window_pause_us: f64,
-    /// True if `split` and `window` are upper limits of random sizes, drawn for each piece and each send.
+    /// True if `split` and `window` are only upper limits on sizes drawn at random for each piece and each send.
     pub uneven: bool,
     /// Idle time after which the server closes a connection, in microseconds; zero: never.
     pub idle_us: f64,
     /// Number of connections that can be open at a time before local ports run out; zero: unlimited.
     pub ports: usize,
-    /// The addresses that accept connections; empty: all.
+    /// The addresses that accept connections; all others refuse. Empty: all accept.
     pub listens: HashSet<IpAddr>,
-    /// Times without responses.
+    /// Times without responses: those due arrive at the end.
     pub stall: Vec<Span>,
     /// Times without a server: at the start all connections are reset, and until the end connects are refused.
     pub outage: Vec<Span>,
     /// Times in which connects are refused.
     pub refuse: Vec<Span>,
-    /// The error number of a refused connect.
+    /// The error number of connects during `refuse` and `outage`.
     pub refuse_errno: i32,
     /// Times in which connects wait in the server's backlog; at the end the server accepts all of them.
     pub backlog: Vec<Span>,
-    /// Time of a simulated Ctrl-C, in seconds.
+    /// Time of a simulated Ctrl-C, in seconds; `None`: never.
     pub signal_s: Option<f64>,
     /// Times in which onrush itself stalls, as if it had been stopped.
     pub generator_stall: Vec<Span>,
@@ -130,7 +130,7 @@ pub struct Span {
     pub for_s: f64,
 }
 
-/// A fault of every n-th request.
+/// A fault in the response to every n-th request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -143,7 +143,7 @@ pub struct Fault {
     pub after_bytes: usize,
 }
 
-/// A fault of every n-th connection, once on each.
+/// A fault on every n-th connection, once on each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionFault {
@@ -154,7 +154,7 @@ pub struct ConnectionFault {
     /// Number of bytes received from the client before the fault; zero: on accept.
     #[serde(default)]
     pub after_bytes: usize,
-    /// Additional delay of the fault, in microseconds.
+    /// Delay of the fault after that, in microseconds.
     #[serde(default)]
     pub after_us: f64,
 }
@@ -173,7 +173,7 @@ pub enum Mischief {
     Bug,
     /// A different response.
     Answer(String),
-    /// A different response, sent as soon as the head of the request has arrived, before its body.
+    /// A different response, sent as soon as the head of the request has arrived, without waiting for the body.
     Early(String),
 }
 
@@ -211,7 +211,7 @@ impl Default for Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Reads a scenario from a TOML file.
     ///
     /// # Errors
     ///
@@ -247,7 +247,8 @@ impl Scenario {
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
-    /// One thread's server; `seed` is the run's.
+    /// One thread's server, with its share of capacity and served connections. `seed`: the run's, which is the same for
+    /// all threads.
     ///
     /// # Errors
     ///
@@ -272,11 +273,11 @@ impl Scenario {
         self.signal_s.is_some_and(|at_s| now.0 >= nanos(at_s * 1e6))
     }
 
-    /// The outcome of a connect at the start of the run, for the probe made by compatible runs.
+    /// The outcome of a connect at the start of the run, for the trial connect of runs that imitate another tool.
     ///
     /// # Errors
     ///
-    /// If nothing listens there.
+    /// If nothing listens at `address` at that time.
     pub fn probe(&self, address: SocketAddr) -> Result<(), Errno> {
         self.check_accepts(address, Nanos::default())
     }
@@ -286,7 +287,7 @@ impl Scenario {
         after(&self.stall, at)
     }
 
-    /// Reset time of a connection accepted at `accepted`, if the server is killed.
+    /// Time at which a connection accepted at `accepted` is reset, if the server is killed at all.
     pub(super) fn killed_at(&self, accepted: Nanos) -> Option<Nanos> {
         let later = self.outage.iter().filter(|span| accepted < span.end());
         later.map(|span| accepted.max(span.begin())).min()

@@ -17,7 +17,7 @@ pub struct Service {
     pub sd: f64,
     /// A distribution other than constant or log-normal.
     pub dist: Option<Dist>,
-    /// The slow one of two times, in milliseconds.
+    /// The slower of two service times, in milliseconds; required with [`Dist::Two`], forbidden otherwise.
     pub slow: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ pub struct Service {
 pub enum Dist {
     /// Exponential.
     Exp,
-    /// Half of the requests take `ms`, the others `slow`.
+    /// Each request takes `ms` or `slow`, at random with equal probability.
     Two,
 }
 
@@ -42,7 +42,7 @@ pub enum Spread {
     Exponential,
     /// Log-normal, with this standard deviation as a share of the mean.
     LogNormal(f64),
-    /// Half of the requests take the given time, the other half this many times as long.
+    /// Half of the requests take the shorter time, the other half this many times as long.
     Two(f64),
 }
 
