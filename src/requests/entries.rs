@@ -20,7 +20,7 @@ use super::template::Masked;
 /// Byte order mark, with which some editors start a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// A fault in a list.
+/// A fault in a list of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadLine {
     /// A fault in one line.
@@ -31,7 +31,7 @@ pub enum BadLine {
         /// Description of the fault.
         reason: String,
     },
-    /// A fault of the whole list.
+    /// A fault that concerns the whole list.
     #[error("{0}")]
     All(&'static str),
 }
@@ -39,7 +39,7 @@ pub enum BadLine {
 // Name numbers are stored as bytes.
 const _: () = assert!(NAMES_MAX <= u8::MAX as usize);
 
-/// The requests of a list.
+/// The requests from a list.
 #[derive(Debug)]
 pub struct Entries {
     text: Arc<[u8]>,
@@ -57,7 +57,7 @@ pub struct Entries {
     origin: String,
     /// True if paths may have placeholders.
     has_templates: bool,
-    /// Contents of the files with bodies.
+    /// Contents of the files that hold bodies, by name.
     bodies: BTreeMap<String, Arc<[u8]>>,
     is_safe: bool,
     /// The first method with a lower-case letter.
@@ -67,12 +67,12 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Reads a list of requests to this target, possibly with placeholders in their paths. Does not read the files with
-    /// bodies.
+    /// Checks a list of requests to this target. `has_templates`: paths may have placeholders. Does not read the files
+    /// with bodies; bodies are empty.
     ///
     /// # Errors
     ///
-    /// The first faulty line, and the fault.
+    /// Names the first faulty line, and the fault.
     pub fn read(text: Arc<[u8]>, target: &Target, has_templates: bool) -> Result<Self, BadLine> {
         let mut entries = Self {
             text: Arc::clone(&text),
@@ -152,11 +152,11 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Reads the list of a plan, with its files.
+    /// Reads a plan's list, with the contents of its body files.
     ///
     /// # Errors
     ///
-    /// As for [`Entries::read`], or if the contents are missing in the plan.
+    /// Fails like [`Entries::read`], and if the plan lacks the contents of a file.
     pub fn from_list(list: &RequestList, target: &Target, has_templates: bool) -> anyhow::Result<Self> {
         let mut entries = Self::read(list.file.shared()?, target, has_templates)?;
         for body in &list.bodies {
@@ -165,7 +165,7 @@ impl Entries {
         Ok(entries)
     }
 
-    /// The first complete URL in the list.
+    /// The first URL in a list that is complete, not only a path; `None` also if the list is not UTF-8.
     pub fn first_url(text: &[u8]) -> Option<&str> {
         let text = check_utf8(text).ok()?;
         numbered_lines(text).find_map(|(_, _, line)| match ListLine::read(line) {
@@ -185,12 +185,12 @@ impl Entries {
         Arc::clone(&self.weights)
     }
 
-    /// The names with separate results, in the order of the list, and the number of further names.
+    /// The names with separate results, in the order of the list, and the number of further names, which have none.
     pub fn names(&self) -> (&[String], usize) {
         (&self.names, self.further_names)
     }
 
-    /// The first request of each of these names.
+    /// The first request with each of the names that have separate results.
     pub fn first_of_each_name(&self) -> Vec<First> {
         let mut firsts = Vec::new();
         for (index, number) in self.numbers.iter().enumerate() {
@@ -202,32 +202,33 @@ impl Entries {
         firsts
     }
 
-    /// Name number of a request, from 1; zero without a name.
+    /// Number of a request's name, from 1; zero without a name, or if the name has no separate results.
     pub fn name(&self, index: usize) -> u16 {
         self.numbers.get(index).copied().unwrap_or_default().into()
     }
 
-    /// Files with bodies.
+    /// Names of the files that hold bodies, sorted.
     pub fn bodies(&self) -> impl Iterator<Item = &str> {
         self.bodies.keys().map(String::as_str)
     }
 
-    /// The first method with a lower-case letter.
+    /// The first method with a lower-case letter, which is probably a mistake.
     pub fn method(&self) -> Option<&str> {
         self.method.as_deref()
     }
 
-    /// The first header field about the length or the encoding of a body.
+    /// Name of the first header field about the length or the encoding of a body.
     pub fn first_framing_field(&self) -> Option<&str> {
         self.framed.as_deref()
     }
 
-    /// True if every method is `GET` or `HEAD`.
+    /// True if no request has a body and every method that is given is `GET` or `HEAD`.
     pub fn is_safe(&self) -> bool {
         self.is_safe
     }
 
-    /// A request, with the parts it changes in the request of the options.
+    /// The request at this index: the parts that it gives, and those in `usual` for the rest. A body without a method
+    /// makes a GET a POST.
     pub fn request(&self, index: usize, usual: &RequestParts) -> RequestParts {
         let mut parts = usual.clone();
         let mut lines = numbered_lines(self.text(index)).filter_map(|(_, _, line)| ListLine::read(line).ok());
@@ -257,7 +258,7 @@ impl Entries {
         parts
     }
 
-    /// Requests that may contain placeholders.
+    /// Indices of the requests that may contain placeholders.
     pub fn possibly_templated(&self) -> impl Iterator<Item = usize> {
         // The body may be in a file.
         let have_bodies = self.bodies.values().any(|body| memchr::memmem::find(body, b"{{").is_some());
@@ -284,7 +285,7 @@ impl Entries {
         self.places.get(index).map_or(self.text.len() as u64, |place| (*place).into())
     }
 
-    /// Path and query of a URL, which must lead to the target.
+    /// Path and query of a URL or path; a URL must have the target's scheme, host and port.
     fn request_path<'a>(&self, url: &'a str) -> Result<Cow<'a, str>, String> {
         if !self.has_templates || !url.contains("{{") {
             return path_on_target(url, &self.origin, &self.target);
@@ -321,7 +322,7 @@ fn origin_of(target: &Target) -> String {
     format!("{}://{}", target.scheme.name(), target.authority())
 }
 
-/// Path and query of a URL, which must lead to the target.
+/// Path and query of a URL or path; a URL must have the target's scheme, host and port.
 fn path_on_target<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>, String> {
     let url = url.split('#').next().unwrap_or_default();
     let rest = url.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));

@@ -2,18 +2,18 @@
 
 use onrush_plan::secrets;
 
-/// A line.
+/// A line of a list, by what it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListLine<'a> {
     /// A blank line, which ends the request above.
     Blank,
-    /// A comment.
+    /// A comment, which has no effect.
     Comment,
     /// The first line of a request.
     Request(EntryHead<'a>),
     /// A header field of the request above.
     Field(&'a str, &'a str),
-    /// The file with the body of the request above.
+    /// Name of the file that holds the body of the request above.
     Body(&'a str),
 }
 
@@ -24,9 +24,9 @@ pub struct EntryHead<'a> {
     pub method: Option<&'a str>,
     /// The URL or the path.
     pub url: &'a str,
-    /// The weight.
+    /// The weight, which is 1 unless given.
     pub weight: u32,
-    /// The name for separate results.
+    /// The name under which the request has separate results, if any.
     pub name: Option<&'a str>,
 }
 
@@ -39,7 +39,7 @@ const NAME_MAX: usize = 64;
 const NOT_IN_NAMES: &str = "[],<>=!\"";
 
 impl<'a> ListLine<'a> {
-    /// Reads a line.
+    /// Parses a line without its line end.
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ fn parse_weight(text: &str) -> Option<u32> {
     text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
 }
 
-/// True if a text is a valid name of requests.
+/// True if a text can be the name of requests: 1 to 64 characters, without blanks and characters used in conditions.
 pub fn is_name(text: &str) -> bool {
     let is_allowed =
         |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
@@ -207,7 +207,7 @@ fn is_field(text: &str) -> bool {
     !name.starts_with('/') && rest.starts_with(':') && !rest.starts_with("://")
 }
 
-/// Splits a header field into name and value, without leading blanks.
+/// Splits a header field into name and value, without blanks before the value. Checks neither.
 ///
 /// # Errors
 ///
@@ -220,10 +220,10 @@ pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value.trim_start_matches([' ', '\t'])))
 }
 
-/// Quotation marks that web pages and word processors substitute for a shell's.
+/// Typographic quotation marks, which web pages and word processors substitute for those of a shell.
 pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
-/// [`raw_field`], checked against RFC 9110.
+/// Splits a header field like [`raw_field`], and checks name and value against RFC 9110.
 ///
 /// # Errors
 ///
@@ -245,7 +245,7 @@ pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value))
 }
 
-/// True if a text is a token of RFC 9110, like methods and header names.
+/// True if a text is a token as defined in RFC 9110, as methods and header names must be.
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)

@@ -1,4 +1,4 @@
-//! The order in which the requests of a list are sent. The k-th request of a run depends only on k and the seed, so
+//! The order in which the requests from a list are sent. The k-th request of a run depends only on k and the seed, so
 //! threads need no coordination.
 
 use std::sync::Arc;
@@ -46,25 +46,26 @@ impl Picker {
 pub struct RequestNumbering {
     /// Number of this worker, and number of workers.
     worker: (u64, u64),
-    /// Requests of the run sent here: offset and stride.
+    /// Which requests of the run are sent by this machine: the first, and the distance to the next.
     part: (u64, u64),
-    /// Requests after which the run starts over: the list, and the values of its placeholders.
+    /// Number of requests after which the run starts over: the length of the list, multiplied to cover the values of
+    /// its placeholders.
     length: u64,
-    /// Requests after which a worker would repeat the same entries.
+    /// Number of its requests after which a worker would repeat the same entries.
     period: u64,
-    /// Number of requests of every worker here; the first workers send the remainder.
+    /// Number of requests that every worker here sends; the first workers send the remainder.
     whole: u64,
     sent: u64,
 }
 
 impl RequestNumbering {
-    /// Numbering of a single worker, for this part of a run over a list of this length. `whole`: requests that every
-    /// worker has.
+    /// The numbering for a single worker that sends this part (first, distance) of a run over a list of this length.
+    /// `whole`: number of requests that every worker is certain to send.
     pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
         Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
     }
 
-    /// Numbering with values that also take turns. `turns`: length of each cycle.
+    /// The same numbering for requests whose values also take turns. `turns`: number of values in each cycle.
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
@@ -75,7 +76,7 @@ impl RequestNumbering {
         self.of_worker(worker, workers)
     }
 
-    /// Numbering of one of several workers.
+    /// The same numbering for one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         let period = self.length / gcd(self.length, self.part.1 * workers);
@@ -88,7 +89,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 }
 
 impl RequestNumbering {
-    /// Returns the next number.
+    /// Returns the number, in the run and from 0, of the next request that this worker sends. Never ends.
     pub fn next_number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;

@@ -21,7 +21,7 @@ const KEPT_BYTES_MAX: usize = 256 << 20;
 /// Bytes that a prefetch loads together.
 const CACHE_LINE: usize = 64;
 
-/// Requests of a worker that differ.
+/// The requests of a worker, if they differ: where they come from and which are its own.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The list; `None` for one request with placeholders.
@@ -30,20 +30,20 @@ pub struct Listed {
     pub values: Option<Values>,
     /// The seed of random values.
     pub seed: u64,
-    /// Order of the requests.
+    /// Which entry each request of the run sends.
     pub picker: Picker,
-    /// Default parts of all requests.
+    /// The parts of the request on the command line, which entries of the list may replace.
     pub parts: RequestParts,
     /// Numbers of the requests that this worker sends.
     pub numbers: RequestNumbering,
 }
 
 impl Listed {
-    /// Prepares all values that placeholders need, so that clones share them.
+    /// Prepares all values that placeholders need, so that clones made afterwards share them.
     ///
     /// # Errors
     ///
-    /// The fault in a placeholder, or in its values.
+    /// Names the fault in a placeholder, or in its values.
     pub fn prepare_values(mut self) -> Result<Self, String> {
         let Self { entries, values: Some(values), parts, seed, .. } = &mut self else { return Ok(self) };
         let others = entries.iter().flat_map(|entries| {
@@ -58,13 +58,13 @@ impl Listed {
         Ok(self)
     }
 
-    /// The requests of one of several workers.
+    /// The same requests, reduced to those that one of several workers sends.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         Self { numbers: self.numbers.of_worker(worker, workers), ..self.clone() }
     }
 
-    /// Creates the source in the worker's thread.
+    /// Creates the source, which must stay in the thread that creates it.
     pub fn into_source(self) -> Box<dyn Source> {
         let length = self.entries.as_ref().map_or(1, |entries| entries.len());
         let kept = if length <= KEPT_MAX { vec![None; length] } else { Vec::new() };

@@ -9,13 +9,13 @@ use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
 /// Timeout of a test connection. wrk waits for the kernel's timeout of minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// True if a server accepts connections at this address.
+/// True if a server accepts a connection at this address within ten seconds; false also if `place` is not an address.
 pub fn accepts_connections(place: &str) -> bool {
     let place = place.parse::<SocketAddr>();
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())
 }
 
-/// The addresses of a host and a service, or an error in wrk's words.
+/// All addresses of a host and a service (name or number), as text, or an error in wrk's words.
 pub fn lookup_addresses(host: &str, service: &str) -> Result<Vec<String>, String> {
     match resolve_with_system(host, service) {
         Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),

@@ -4,7 +4,6 @@
 //! in one protected call, so that any error (from the script, from a finalizer, or out of memory) arrives as a message.
 //! Lua may unwind out of such a function at any call into Lua, so the function must not own anything that needs
 //! dropping.
-//! must be dropped.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -24,16 +23,16 @@ const DELAY: c_int = 4;
 /// The last returned text. While it is kept here, no other text can have the same address.
 const LAST: c_int = 5;
 
-/// Registry keys of values until they are put on the stack.
+/// Registry keys under which values are kept until they are put on the stack.
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
-/// Maximum number of arguments of `response`.
+/// Maximum number of arguments that `response` gets.
 const ALL: u8 = 5;
 
-/// Parameters of `response`.
+/// How many arguments the script's `response` gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arity {
-    /// Number of arguments passed.
+    /// Number of arguments to pass.
     pub arguments: u8,
 }
 
@@ -80,32 +79,32 @@ pub unsafe fn prepare_stack(lua: &Lua, raw: *mut lua_State, calls: &Table) -> ml
     Ok(())
 }
 
-/// Input and output of a call for the next batch.
+/// Input and output of one call for the next batch of requests.
 pub struct RequestCall<'a> {
     /// The script's decisions. If the script stops its thread, the text is ignored.
     decisions: &'a Decisions,
-    /// True if the second return value is kept.
+    /// True if the second value that the script returns is kept.
     keeps_value: bool,
     /// Key of that value, unless nil; set by the call.
     value: Cell<Option<c_int>>,
 }
 
 impl<'a> RequestCall<'a> {
-    /// A call for the thread with these decisions.
+    /// A call for the thread about which the script makes these decisions.
     pub fn new(decisions: &'a Decisions, keeps_value: bool) -> Self {
         Self { decisions, keeps_value, value: Cell::new(None) }
     }
 }
 
-/// Requests written by the script.
+/// A batch of requests written by the script.
 pub struct WrittenBatch<'a> {
-    /// Text of the requests.
+    /// Text of the requests, not yet checked.
     pub text: &'a [u8],
-    /// Key of the second value, unless nil; must be passed to [`release_value`] eventually.
+    /// Key of the second value returned, unless nil. Must be passed to [`release_value`] eventually.
     pub value: Option<c_int>,
 }
 
-/// Asks the script for the next batch of requests.
+/// Asks the script for the next batch of requests. An error is the script's message.
 ///
 /// # Safety
 ///
@@ -122,7 +121,7 @@ pub unsafe fn request_batch<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -
     }
 }
 
-/// Releases a value by its key.
+/// Releases a value kept under this key, so that Lua can collect it.
 ///
 /// # Safety
 ///
@@ -147,11 +146,11 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     }
 }
 
-/// Arguments of `response`.
+/// Arguments for a call of `response`.
 pub struct ResponseArguments<'a> {
     /// The response.
     pub response: &'a Response<'a>,
-    /// Number of arguments.
+    /// Number of arguments to pass.
     pub arguments: c_int,
     /// Key of the value that `request` returned with this request.
     pub value: Option<c_int>,

@@ -7,8 +7,8 @@ use onrush_engine::{Callbacks, OnResponse, Source};
 use super::thread::ScriptThread;
 use super::written::WrittenRequests;
 
-/// The callbacks of a worker, for use in its thread. Dropping all of them returns the state. Without a `request`
-/// function there is no source.
+/// The callbacks of a worker, for use in its thread. Dropping all of them returns the state. The source is `None` if
+/// the script has no `request` function.
 pub fn callbacks_for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
     let wants = thread.wants;
     let thread = Rc::new(thread);

@@ -8,7 +8,7 @@ use mlua::{Lua, Table, Value};
 /// Maximum nesting of tables.
 const DEPTH_MAX: usize = 100;
 
-/// Direction of a copy, for messages.
+/// Direction of a copy, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
     /// `thread:set`.

@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 /// The decisions of a script, shared between the functions in its state and the owner of the state.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// True if the thread should end.
+    /// True if the script wants its thread to end.
     pub is_stopped: Cell<bool>,
-    /// Address for further connections.
+    /// The address that the script chose for further connections, if any.
     pub address: Cell<Option<SocketAddr>>,
-    /// Exit code, if the program should end.
+    /// The exit code, if the script called `os.exit`.
     pub exit: Cell<Option<i32>>,
 }

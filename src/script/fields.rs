@@ -9,7 +9,7 @@ use mlua::ffi::{self, lua_State};
 /// Maximum initial size of the table, in fields.
 const FIELDS_MAX: usize = 64;
 
-/// True if any field follows the status line.
+/// True if the head has any field after the status line.
 pub fn has_fields(head: &[u8]) -> bool {
     parse_fields(after_first_line(head)).next().is_some()
 }

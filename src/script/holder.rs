@@ -7,7 +7,7 @@ use super::state::LuaState;
 /// Holds the state of a thread; empty while a worker uses it.
 pub type StateHolder = Mutex<Option<LuaState>>;
 
-/// Locks a holder, even if another thread panicked with the lock.
+/// Locks a holder, even if another thread panicked while holding the lock.
 pub fn lock_holder(holder: &StateHolder) -> MutexGuard<'_, Option<LuaState>> {
     holder.lock().unwrap_or_else(PoisonError::into_inner)
 }

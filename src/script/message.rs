@@ -3,8 +3,8 @@
 /// The line before a stack trace.
 const TRACE: &str = "\nstack traceback:\n";
 
-/// Formats a raised error for safe printing on a terminal. When memory runs out, LuaJIT reports neither place nor
-/// cause.
+/// Makes a raised error safe to print on a terminal, and shortens it to the script's own lines. When memory runs out,
+/// LuaJIT reports neither place nor cause: the message supplies a cause.
 pub fn readable_error(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
         return "the script ran out of memory; it keeps too much data in tables and strings".to_owned();

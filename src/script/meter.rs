@@ -14,7 +14,7 @@ const LONG_NS: u64 = 20_000_000;
 /// Maximum number of pending long periods.
 const TIMES_MAX: usize = 1024;
 
-/// Estimates the time spent in calls. All initial and long calls are timed; the others are sampled.
+/// Estimates the time spent in calls. All initial and long calls are timed; the others are estimated from a sample.
 #[derive(Debug, Default)]
 pub struct Meter {
     calls: u64,
@@ -39,7 +39,7 @@ pub struct CallStart {
 }
 
 impl Meter {
-    /// Starts a call.
+    /// Starts a call. Pass the result to [`Self::end_call`]; calls must not be nested.
     pub fn begin_call(&mut self) -> CallStart {
         self.begin_call_at(coarse_ns(), Instant::now)
     }
@@ -92,7 +92,8 @@ impl Meter {
         }
     }
 
-    /// Takes the long periods inside calls (start, end), in nanoseconds of the monotonic clock.
+    /// Takes the long periods spent inside calls (start, end) since the last time, in nanoseconds of the monotonic
+    /// clock.
     pub fn take_long_periods(&mut self) -> Vec<(u64, u64)> {
         let short = self.times.pop_if(|last| last.1 - last.0 < LONG_NS);
         let long = std::mem::take(&mut self.times);

@@ -60,12 +60,12 @@ pub use self::phase::{PhaseWatch, ScriptPhase};
 pub use self::shell::end_commands;
 pub use self::statistics::StatisticsView;
 
-/// The parts of the command line visible to scripts, and everything else that a script needs to start.
+/// What a script needs to start, including the parts of the command line that it can see.
 #[derive(Clone)]
 pub struct ScriptSetting<'a> {
     /// Path of the script's file.
     pub path: &'a Path,
-    /// The contents of the file.
+    /// Contents of the script's file.
     pub file: &'a [u8],
     /// The arguments after the URL.
     pub args: &'a [String],
@@ -89,11 +89,11 @@ pub struct ScriptSetting<'a> {
     pub proxy: Option<ScriptProxy<'a>>,
     /// Addresses of the target.
     pub addresses: &'a [SocketAddr],
-    /// Listener for lines that the script logs.
+    /// Gets the lines that the script logs.
     pub listener: Listener,
-    /// Number of threads.
+    /// Number of threads of the run.
     pub threads: u32,
-    /// Seed of all random sequences.
+    /// Seed from which the random sequence of each thread is derived.
     pub seed: u64,
     /// True if messages use exactly wrk's words.
     pub is_compat: bool,
@@ -101,7 +101,7 @@ pub struct ScriptSetting<'a> {
     pub is_wrk2: bool,
 }
 
-/// The proxy for which `wrk.format` writes requests; invisible to scripts.
+/// How `wrk.format` writes requests that go through a proxy; invisible to scripts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScriptProxy<'a> {
     /// Scheme and authority prefixed to the path of each request; `None` in a tunnel.
@@ -119,7 +119,7 @@ pub struct ScriptSummary {
     pub requests: u64,
     /// Number of bytes received.
     pub bytes: u64,
-    /// wrk's five totals.
+    /// The five totals of errors that wrk counts.
     pub errors: Errors,
     /// Failures by phase and cause.
     pub ledger: Vec<LedgerRow>,
@@ -190,12 +190,12 @@ impl LoadedScript {
         Ok(script)
     }
 
-    /// The requests that `thread` (from 0) repeats; `None` if the script writes each batch.
+    /// The requests that `thread` (from 0) repeats, as text; `None` if the script writes each batch.
     pub fn prebuilt_requests(&self, thread: usize) -> Option<&[u8]> {
         self.prebuilt.as_ref().map(|of_thread| of_thread[thread].as_slice())
     }
 
-    /// Number of requests in the first thread's first batch.
+    /// Number of requests in the first thread's first batch, at least one.
     pub fn first_batch_size(&self) -> usize {
         self.depth
     }
@@ -206,19 +206,19 @@ impl LoadedScript {
         self.wants
     }
 
-    /// Takes the states of all threads, one for each worker. A finished worker drops its callbacks in its own thread;
-    /// only then can `done` read its state.
+    /// Takes the states of all threads, one for each worker; may be called only once per run. A finished worker drops
+    /// its callbacks in its own thread; only then can `done` read its state.
     pub fn take_callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
         threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::callbacks_for_thread(thread)) }).collect()
     }
 
-    /// True if the script has a `done` function.
+    /// True if the script has defined a `done` function.
     pub fn has_done(&self) -> bool {
         self.main.has_function("done")
     }
 
-    /// Calls `done` with the results. The output is flushed even if `done` fails.
+    /// Calls `done` with the results, if the script has one. Flushes its output even if it fails.
     ///
     /// # Errors
     ///
@@ -285,7 +285,7 @@ pub fn flush_output() {
     if are_threads_inside() { flush_printed() } else { flush_all_streams() }
 }
 
-/// Flushes C code's standard output.
+/// Flushes the standard output of C code, which `print` uses.
 pub fn flush_printed() {
     // SAFETY: it is a stream.
     unsafe { libc::fflush(standard_output()) };
@@ -307,7 +307,7 @@ fn standard_output() -> *mut libc::FILE {
     unsafe { OUTPUT }
 }
 
-/// True if a thread of a run still uses its script. At the end of the program, that is a thread that never returned.
+/// True if a thread of a run still holds its script. At the end of the program, such a thread never returned.
 pub fn are_threads_inside() -> bool {
     thread::count_threads_inside() > 0
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// The folders of Debian's packages, for `package.path` and `package.cpath`.
+/// The folders of Debian's packages: a variable of `package` (`path` and `cpath`), and what to add to it.
 pub fn debian_folders() -> [(&'static str, String); 2] {
     let triplet = format!("/usr/lib/{}-linux-gnu/lua/5.1/?.so", std::env::consts::ARCH);
     [
@@ -14,12 +14,12 @@ pub fn debian_folders() -> [(&'static str, String); 2] {
     ]
 }
 
-/// Device and inode number of a file, if it exists.
+/// Device and inode number of a file, which identify it; `None` if it does not exist.
 pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Reason why a module cannot be loaded, if any.
+/// Reason why a C module must not be loaded; `None` also for files that the system's loader will refuse.
 pub fn load_problem(path: &str) -> Option<String> {
     if cfg!(target_feature = "crt-static") {
         return Some(format!(

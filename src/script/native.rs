@@ -119,7 +119,7 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> ml
     native.raw_set("move", lua.create_function(set_place)?)
 }
 
-/// The threads that a state can access.
+/// The threads that a state's script can access.
 enum StateReach {
     /// Only its own thread.
     Own(Rc<Decisions>),

@@ -25,12 +25,12 @@ struct Now {
 }
 
 impl ScriptPhase {
-    /// The view for the watching thread.
+    /// A view of the phase for the watching thread.
     pub fn watch(&self) -> PhaseWatch {
         PhaseWatch(Arc::clone(&self.0))
     }
 
-    /// Runs a call and tracks it as this function.
+    /// Makes a call, during which this function is the current one.
     pub fn track_call<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
         self.0.change_state(|now| now.function = Some((function, Instant::now())));
         let outcome = call();
@@ -46,7 +46,8 @@ impl Drop for ScriptPhase {
 }
 
 impl PhaseWatch {
-    /// Calls `name` for every call that takes this long, until the phase is dropped.
+    /// Calls `name` with each function of which a call takes this long, while the call is still running; once for
+    /// several calls in a row. Returns when the phase is dropped.
     pub fn report_long_calls(&self, long: Duration, mut name: impl FnMut(&'static str)) {
         let mut named = None;
         let mut now = self.0.lock();

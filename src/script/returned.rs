@@ -7,12 +7,12 @@ use std::rc::Rc;
 use onrush_engine::Response;
 use onrush_proto::Remark;
 
-/// Keys of values that no request refers to any more.
+/// Keys of kept values that no request refers to any more, to be released in the state.
 #[derive(Clone, Default)]
 pub struct FreedKeys(Rc<RefCell<Vec<c_int>>>);
 
 impl FreedKeys {
-    /// Takes one of the keys.
+    /// Takes one of the keys, if there is one.
     pub fn take_key(&self) -> Option<c_int> {
         self.0.borrow_mut().pop()
     }
@@ -31,7 +31,7 @@ impl KeptValue {
         Remark(Rc::new(Self { key, freed: freed.clone() }))
     }
 
-    /// Key of the value that belongs to a response.
+    /// Key of the value that `request` returned for the request with this response, if any.
     pub fn value_key(response: &Response<'_>) -> Option<c_int> {
         response.remark.and_then(|remark| remark.0.downcast_ref::<Self>()).map(|value| value.key)
     }

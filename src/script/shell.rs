@@ -226,7 +226,7 @@ fn signal_all(number: c_int) {
     targets.filter(|target| *target != 0).for_each(|target| send_signal(target, number));
 }
 
-/// True if the program is ending because of a signal that was passed on to commands.
+/// True if the program is ending: a signal was passed on to commands, or [`end_commands`] was called.
 pub fn is_ending() -> bool {
     SIGNALLED.load(Ordering::SeqCst) != 0
 }

@@ -32,7 +32,7 @@ pub struct LuaState {
 unsafe impl Send for LuaState {}
 
 impl LuaState {
-    /// Creates a state with all libraries. `prepare` fills the state before the script at `path` runs.
+    /// Creates a state with all libraries. `prepare` fills it, before the script at `path` can run.
     pub fn new(
         path: &Path,
         prepare: impl FnOnce(&Lua, *mut ffi::lua_State) -> mlua::Result<(Rc<Decisions>, Table)>,
@@ -50,7 +50,7 @@ impl LuaState {
         Ok(Self { path: path.display().to_string(), decisions, calls, lua, owner })
     }
 
-    /// Runs the script's file.
+    /// Runs the script's file, which defines its functions.
     pub fn run_file(&self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let chunk = self.lua.load(setting.file).set_name(format!("@{}", setting.path.display())).into_function();
         let shown = ("run", "its file, outside of all functions,");
@@ -62,7 +62,7 @@ impl LuaState {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
-    /// Calls a function of `wrk.lua`; `shown` is its name for the user.
+    /// Calls a function that `wrk.lua` returned. `shown` is the name that messages give it.
     pub fn call_function(
         &self,
         (name, shown): (&str, &'static str),
@@ -85,12 +85,13 @@ impl LuaState {
         })
     }
 
-    /// The outcome of a call; [`Exit`] if the script called `os.exit`, even if it caught the error afterwards.
+    /// Passes on the outcome of a call, or [`Exit`] if the script called `os.exit`, even if it caught the error
+    /// afterwards.
     pub fn check_exit<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }
 
-    /// Runs `init`.
+    /// Calls the script's `init` with the arguments after the URL.
     pub fn call_init(&mut self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let arguments = self.lua.create_sequence_from(setting.args.iter().map(String::as_str));
         let arguments = arguments.and_then(|table| table.raw_set(0, setting.url).map(|()| table));
@@ -105,7 +106,7 @@ impl LuaState {
         answer.map(|answer| answer.text).map_err(|problem| self.add_path(problem))
     }
 
-    /// Parameters of the script's `response`.
+    /// How many arguments to pass to the script's `response`.
     pub fn arity(&self, is_compat: bool) -> Arity {
         let parameters = self.calls.get::<Function>("parameters").and_then(|call| call.call::<(u8, bool)>("response"));
         parameters.map_or_else(
@@ -114,12 +115,12 @@ impl LuaState {
         )
     }
 
-    /// True if a global function with this name exists.
+    /// True if the script has defined a global function with this name.
     pub fn has_function(&self, name: &str) -> bool {
         matches!(self.lua.globals().get(name), Ok(Value::Function(_)))
     }
 
-    /// The decisions of the script.
+    /// What the script has decided about its thread.
     pub fn decisions(&self) -> &Decisions {
         &self.decisions
     }

@@ -7,7 +7,7 @@ use onrush_stats::{Distribution, hdr_rank, rank};
 
 use super::ScriptSummary;
 
-/// A distribution as seen by scripts.
+/// A distribution as the script's `done` sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatisticsView {
     /// Minimum; 2⁶⁴ − 1 without values, as in wrk. Native scripts see nil without values.
@@ -50,7 +50,7 @@ impl StatisticsView {
         Self { min: binned.min() as f64, max: binned.max() as f64, is_binned: true, ..view }
     }
 
-    /// The measured distribution, in units of `unit`.
+    /// The distribution as measured, with all values divided by `unit`.
     pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
         let values = distribution.values().map(|(value, count)| (value as f64 / unit, count));
         let mut view = Self::new(distribution.mean().unwrap_or(0.0) / unit, distribution.stdev() / unit, values);

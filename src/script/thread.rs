@@ -19,7 +19,7 @@ use super::{LoadedScript, fields};
 /// Number of threads that have taken their state and not returned it.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of threads that hold their state.
+/// Number of threads that hold their state at the moment.
 pub fn count_threads_inside() -> usize {
     INSIDE.load(Ordering::Relaxed)
 }
@@ -38,7 +38,7 @@ pub struct ScriptThread {
 }
 
 impl ScriptThread {
-    /// Takes the state of thread `index` out of its holder.
+    /// Takes the state of thread `index` (from 0) out of its holder; dropping the result puts it back.
     pub fn new(script: &LoadedScript, index: usize) -> Self {
         let state = lock_holder(&script.threads[index]).take();
         if let Some(state) = &state {
@@ -65,7 +65,7 @@ impl ScriptThread {
         self.check_exit(delay.map(|ms| ms.map(|ms| (ms as u64).saturating_mul(1_000_000))))
     }
 
-    /// Passes a response to the script.
+    /// Passes a response to the script's `response`.
     pub fn pass_response(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
         // wrk then has no table of headers to pass.
         if self.is_compat && self.wants.headers && !fields::has_fields(response.head) {
@@ -78,7 +78,7 @@ impl ScriptThread {
         self.check_exit(result)
     }
 
-    /// The next requests; `None` once the script has stopped the thread.
+    /// Asks the script for the next requests; `None` once the script has stopped the thread.
     ///
     /// # Safety
     ///
@@ -94,7 +94,7 @@ impl ScriptThread {
         Ok((!self.decisions().is_stopped.get()).then_some(answer))
     }
 
-    /// Releases a value returned with requests.
+    /// Releases a value that `request` returned with a batch.
     ///
     /// # Safety
     ///
@@ -109,12 +109,12 @@ impl ScriptThread {
         self.state().decisions()
     }
 
-    /// The state, for reading.
+    /// The state, to read from it.
     pub fn lua(&self) -> &Lua {
         self.state().lua()
     }
 
-    /// Time spent in the script so far, in nanoseconds.
+    /// Estimated time spent in the script so far, in nanoseconds.
     pub fn spent_ns(&self) -> u64 {
         self.meter.borrow().spent_ns()
     }

@@ -22,7 +22,7 @@ pub struct WrittenRequests {
 }
 
 impl WrittenRequests {
-    /// The requests of this thread.
+    /// The source of the requests that this thread's script writes.
     pub fn new(thread: Rc<ScriptThread>) -> Self {
         Self { thread, last: std::ptr::null(), bytes: Rc::default(), requests: Vec::new(), freed: FreedKeys::default() }
     }

@@ -23,10 +23,10 @@ pub enum RequestPart {
 }
 
 impl ValueFilter {
-    /// All filters.
+    /// All filters that a placeholder can name.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Json, Self::Url];
 
-    /// Name of the filter in a placeholder.
+    /// The name by which a placeholder asks for the filter.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -49,7 +49,7 @@ impl ValueFilter {
 }
 
 impl RequestPart {
-    /// Default encoding for this part.
+    /// The filter that applies to a placeholder in this part if it names none.
     pub fn usual(self) -> ValueFilter {
         match self {
             Self::Target => ValueFilter::Url,
@@ -57,7 +57,7 @@ impl RequestPart {
         }
     }
 
-    /// Why a value cannot be sent in this part.
+    /// Why an encoded value cannot be sent in this part, with the remedy; `None` if it can.
     pub fn reason_not_sendable(self, value: &str) -> Option<&'static str> {
         match self {
             Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => Some(

@@ -16,7 +16,7 @@ pub struct Placeholder {
     pub filters: Vec<ValueFilter>,
 }
 
-/// Sources of a placeholder's values.
+/// What a placeholder is filled with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceholderKind {
     /// The number of the request in the run, from 1.
@@ -27,14 +27,14 @@ pub enum PlaceholderKind {
     Uuid,
     /// The Unix time in milliseconds.
     Now,
-    /// A value of a file.
+    /// A value from a file.
     Value(ValueSource),
 }
 
 /// Source of values in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValueSource {
-    /// The file.
+    /// The file as typed.
     pub file: String,
     /// The column, by its name in the first row; `None`: every line is a value.
     pub column: Option<String>,
@@ -72,7 +72,7 @@ impl Placeholder {
         Ok(Self { what, filters: filters.map_err(|reason| format!("{}: {reason}", shown()))? })
     }
 
-    /// The file with the values.
+    /// The file with the values, if they come from one.
     pub fn file(&self) -> Option<&str> {
         match &self.what {
             PlaceholderKind::Value(source) => Some(&source.file),
@@ -107,7 +107,7 @@ impl PlaceholderKind {
     }
 }
 
-/// Parses the placeholders of a text.
+/// Parses all placeholders of a text.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     Tokens::new(text).filter_map(read).collect()
 }
 
-/// The first likely placeholder of a text without templates.
+/// The first valid placeholder in a text that is sent verbatim, probably because `--templates` was forgotten.
 pub fn first_likely_placeholder(text: &[u8]) -> Option<String> {
     let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
     let mut tokens = Tokens::new(text).map_while(Result::ok).filter_map(|token| match token {

@@ -15,11 +15,11 @@ pub struct ValueTable {
 }
 
 impl ValueTable {
-    /// Reads the table in a file.
+    /// Checks that a file of values is not empty and is UTF-8.
     ///
     /// # Errors
     ///
-    /// Why the file has no values.
+    /// Says why the file has no values.
     pub fn from_contents(file: &FileContents) -> Result<Self, String> {
         let contents = file.shared().map_err(|unreadable| unreadable.to_string())?;
         let table = Self { contents };
@@ -33,11 +33,11 @@ impl ValueTable {
         }
     }
 
-    /// Passes the values to `each`.
+    /// Passes the values to `each`, in order: those in this column of a CSV file, or without a column every line.
     ///
     /// # Errors
     ///
-    /// The fault in the file, or the line of the first value that the caller refuses, and the reason.
+    /// Names the fault in the file, or the line of the first value that `each` refuses, and its reason.
     pub fn values(
         &self,
         column: Option<&str>,
@@ -81,7 +81,7 @@ impl ValueTable {
         1 + before.iter().chain(between).filter(|byte| **byte == b'\n').count()
     }
 
-    /// Text without a byte order mark.
+    /// The text of the file, without a byte order mark.
     fn text(&self) -> &str {
         let text = std::str::from_utf8(&self.contents).unwrap_or_default();
         text.strip_prefix('\u{feff}').unwrap_or(text)

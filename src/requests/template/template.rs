@@ -40,7 +40,7 @@ enum Piece {
     Value(Arc<ValueColumn>),
 }
 
-/// Reusable buffers.
+/// Buffers for filling in requests, which are reused to save allocations.
 #[derive(Debug, Default)]
 pub struct TemplateBuffers {
     request: Vec<u8>,
@@ -74,18 +74,19 @@ impl Template {
         Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::of_method(&parts.method) })
     }
 
-    /// True if there is nothing to fill in.
+    /// True if the request has nothing to fill in, so that every request is the same.
     pub fn is_constant(&self) -> bool {
         self.head.iter().chain(&self.body).all(|piece| matches!(piece, Piece::Text(_)))
     }
 
-    /// Size of the fixed texts, in bytes.
+    /// Number of bytes in the fixed texts, without any values.
     pub fn text_bytes(&self) -> usize {
         let length = |piece: &Piece| if let Piece::Text(text) = piece { text.len() } else { 0 };
         self.head.iter().chain(&self.body).map(length).sum()
     }
 
-    /// The request with this number in the run, from 0.
+    /// Fills in the request with number `k` in the run, from 0. The same `k` gives the same request, except for the
+    /// time.
     pub fn fill(&self, k: u64, TemplateBuffers { request, body }: &mut TemplateBuffers) -> Wire {
         request.clear();
         self.head.iter().for_each(|piece| piece.write(k, request));

@@ -5,14 +5,15 @@ use memchr::memmem;
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateToken<'a> {
-    /// Sent verbatim.
+    /// Text to send verbatim.
     Text(&'a [u8]),
     /// The text between `{{` and `}}`.
     Placeholder(&'a [u8]),
 }
 
 /// Parts of a text, in order. Four opening braces are the text `{{`. The first of three braces is text, so `{{{seq}}}`
-/// is a number in braces. Unmatched closing braces are text, as in JSON.
+/// is a number in braces. Unmatched closing braces are text: JSON bodies contain them. `{{` without `}}` on the same
+/// line is an error, which ends the iteration.
 #[derive(Clone, Debug)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
@@ -57,7 +58,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Escapes a text whose braces are sent verbatim.
+/// Doubles the braces of each `{{` in a text, so that it is sent verbatim by a request with placeholders.
 pub fn escaped(text: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(text.len());
     let mut rest = text;

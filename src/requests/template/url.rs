@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::tokens::{TemplateToken, Tokens};
 
-/// A URL with each placeholder replaced by letters of the same length.
+/// A URL in which each placeholder is replaced with letters of the same length.
 #[derive(Debug)]
 pub struct Masked<'a> {
     /// The URL as typed.
@@ -18,7 +18,7 @@ impl<'a> Masked<'a> {
     ///
     /// # Errors
     ///
-    /// A placeholder is not closed.
+    /// Fails if a placeholder is not closed.
     pub fn new(url: &'a str) -> Result<Self, &'static str> {
         let mut text = String::with_capacity(url.len());
         let mut at = 0;
@@ -47,11 +47,11 @@ impl<'a> Masked<'a> {
         &self.text
     }
 
-    /// Restores the placeholders in a path of [`Self::text`].
+    /// Puts the placeholders back into a path of [`Self::text`].
     ///
     /// # Errors
     ///
-    /// A placeholder precedes the path.
+    /// Fails if a placeholder precedes the path.
     pub fn path(&self, path: &str) -> Result<Cow<'a, str>, &'static str> {
         let end = self.text.find('#').unwrap_or(self.text.len());
         // A slash may have been added to a URL without one.

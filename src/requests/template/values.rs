@@ -9,14 +9,14 @@ use super::filter::{RequestPart, ValueFilter};
 use super::placeholder::ValueSource;
 use super::table::ValueTable;
 
-/// The files of a run, and the values that its placeholders need. A clone shares the bytes of both.
+/// The value files of a run, and the values that its placeholders need, ready to send. Clones share the bytes of both.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     tables: BTreeMap<String, ValueTable>,
     columns: BTreeMap<(ValueSource, Vec<ValueFilter>, RequestPart), Arc<ValueColumn>>,
 }
 
-/// Values of a column, or lines of a file; at least one.
+/// The values of a column, or the lines of a file, encoded for one part of a request; at least one.
 #[derive(Debug, Default)]
 pub struct ValueColumn {
     bytes: Vec<u8>,
@@ -24,11 +24,11 @@ pub struct ValueColumn {
 }
 
 impl Values {
-    /// Reads the values of files, by file name.
+    /// Reads the files of values, which placeholders name by [`FileContents::name`].
     ///
     /// # Errors
     ///
-    /// The first file without values, and the reason.
+    /// Names the first file without values, and the reason.
     pub fn from_files<'a>(files: impl IntoIterator<Item = &'a FileContents>) -> Result<Self, String> {
         let table = |file: &FileContents| match ValueTable::from_contents(file) {
             Ok(table) => Ok((file.name.clone(), table)),
@@ -38,11 +38,12 @@ impl Values {
         Ok(Self { tables, columns: BTreeMap::new() })
     }
 
-    /// Values for a placeholder, prepared on first use.
+    /// The values for a placeholder in this part of a request. They are encoded on first use, and shared by later
+    /// calls.
     ///
     /// # Errors
     ///
-    /// The file, the line and the reason why a value cannot be sent, or the fault in the file.
+    /// Names the file, and the line and the reason why a value cannot be sent, or the fault in the file.
     pub fn column(
         &mut self,
         source: &ValueSource,
@@ -60,7 +61,7 @@ impl Values {
         Ok(column)
     }
 
-    /// Number of values of each prepared column.
+    /// Number of values in each column prepared so far.
     pub fn lengths(&self) -> impl Iterator<Item = u64> {
         self.columns.values().map(|column| column.ends.len() as u64)
     }
@@ -90,7 +91,7 @@ impl ValueColumn {
         Ok(column)
     }
 
-    /// The value for the request with this number. Values take turns.
+    /// The value for request `k` of the run: values take turns, starting over after the last.
     pub fn value(&self, k: u64) -> &[u8] {
         let row = (k % self.ends.len() as u64) as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
