@@ -1,4 +1,4 @@
-//! The command line for result files, quoted for a shell and without secrets.
+//! The command line as recorded in result files: quoted for a shell, and without secrets.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -8,7 +8,7 @@ use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
 
 use super::flags;
 
-/// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced unless the plan keeps
+/// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless the plan keeps
 /// them.
 pub(crate) fn redacted_command_line(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
@@ -25,7 +25,7 @@ pub(crate) fn redacted_command_line(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-/// The secrets of a command line that may be mistyped. After the name of an unquoted header, the following words are
+/// Finds the secrets in a command line, even if it is mistyped. The words after the name of an unquoted header are
 /// secrets as well.
 pub(crate) fn find_secrets(args: &[OsString]) -> KnownSecrets {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
@@ -38,7 +38,7 @@ pub(crate) fn find_secrets(args: &[OsString]) -> KnownSecrets {
         }
         let attached = word.split_once('=').filter(|(option, _)| *option == BASIC_AUTH);
         whole.extend(attached.map(|(_, login)| login.to_owned()));
-        // The value may be missing, so that an option follows directly.
+        // The value may be missing, so that another option follows directly.
         is_value |= has_secret_value(word);
     }
     // A value of onrush's own options, such as a file, is not secret because of the option's name.
@@ -48,7 +48,7 @@ pub(crate) fn find_secrets(args: &[OsString]) -> KnownSecrets {
     KnownSecrets::of_words(texts, whole)
 }
 
-/// True for each word that continues an unquoted header with a secret name or scheme.
+/// Returns for each word whether it continues an unquoted header with a secret name or scheme.
 fn mark_unquoted_secrets<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     let (mut is_in_header, mut previous) = (false, "");
     let is_of_header = |word: &'a str| {
@@ -63,23 +63,24 @@ fn mark_unquoted_secrets<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> 
     words.iter().map(|word| &**word).map(is_of_header).collect()
 }
 
-/// True if a blank has cut off a header before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
+/// True if a blank cut off a header before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
 fn ends_before_secret(word: &str) -> bool {
     match word.split_once(':') {
         Some((name, value)) => (value.trim().is_empty() && secrets::is_secret(name)) || secrets::is_scheme(value),
-        // Other schemes are ordinary words, too.
+        // Other schemes are also ordinary words.
         None => word.eq_ignore_ascii_case("bearer"),
     }
 }
 
-/// True if the word is an option with a secret value.
+/// True if the word is the name of an option with a secret value.
 fn has_secret_value(word: &str) -> bool {
     // Values of onrush's own options are not secret, except those of this one.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
 }
 
-/// A word of a command line without secrets; `previous` may be the option whose value it is.
+/// A word of a command line without its secrets. `previous` is the word before, which may be the option whose value
+/// this is; `url` is the URL of the target as typed.
 pub(crate) fn redact_word(word: &str, previous: &str, url: &str) -> String {
     let attached = || {
         let (option, value) = word.split_once('=')?;
@@ -89,7 +90,7 @@ pub(crate) fn redact_word(word: &str, previous: &str, url: &str) -> String {
     redacted_value(previous, word).or_else(attached).unwrap_or_else(plain)
 }
 
-/// The value of an option without secrets; `None`: it is read like any other text.
+/// The value of an option without its secrets; `None` if the value is to be treated like any other text.
 fn redacted_value(option: &str, value: &str) -> Option<String> {
     match option {
         "--http-proxy" => Some(secrets::redact_url(value)),
@@ -98,10 +99,10 @@ fn redacted_value(option: &str, value: &str) -> Option<String> {
     }
 }
 
-/// Option with a user and a password.
+/// The option whose value is a user and a password.
 const BASIC_AUTH: &str = "--basic-auth";
 
-/// Puts a word in single quotes, unless a shell reads it unchanged without.
+/// Puts a word in single quotes, unless a shell reads it unchanged without them.
 pub(crate) fn shell_quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -9,14 +9,14 @@ pub(crate) struct Described {
     pub spelling: Spelling,
     /// Purpose of the option, in lines.
     pub help: &'static str,
-    /// Possible values, if they are few.
+    /// Possible values, if there are only a few; otherwise empty.
     pub choices: &'static [&'static str],
 }
 
-/// Kind of a command-line word, for completion.
+/// Kind of a word on the command line, for completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompletionWord {
-    /// Anything.
+    /// Any text.
     Text,
     /// A file.
     File,
@@ -24,12 +24,12 @@ pub(crate) enum CompletionWord {
     Folder,
     /// A URL with its scheme.
     Url,
-    /// One of these.
+    /// One of these values.
     Choice(&'static [&'static str]),
 }
 
 impl Described {
-    /// Kind of each word of the option's value: from the choices if any, else from the name of the value.
+    /// Kind of each word of the option's value: from the choices if there are any, else from the names of the words.
     pub fn value_kinds(&self) -> impl Iterator<Item = CompletionWord> {
         let names = self.spelling.value.unwrap_or_default().split_whitespace();
         names.map(|name| match name {
@@ -42,12 +42,12 @@ impl Described {
     }
 }
 
-/// Formats options with their help starting at `column`. Below a longer spelling, the help starts on its own line.
+/// Formats options with their help starting at `column`. If a spelling is too long, its help starts on the next line.
 pub(crate) fn format_options(options: impl IntoIterator<Item = Described>, column: usize) -> String {
     options.into_iter().map(|option| format_option(&option.spelling, option.help.lines(), column)).collect()
 }
 
-/// Formats one option: its spelling, then the lines of its help.
+/// Formats one option: its spelling, followed by the lines of its help.
 pub(crate) fn format_option<'a>(spelling: &Spelling, help: impl Iterator<Item = &'a str>, column: usize) -> String {
     let indent = if spelling.short.is_some() { "  " } else { "      " };
     let mut left = format!("{indent}{}", spelling.whole);

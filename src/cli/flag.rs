@@ -6,21 +6,22 @@ use super::spelling::Spelling;
 
 #[derive(Debug)]
 pub(crate) struct Flag {
-    /// Name of the option in the parser.
+    /// Identifies the option in the parser.
     pub id: Id,
     /// Spelling of the option.
     pub spelling: Spelling,
-    /// Purpose, in lines. The usage of the compat dialects shows only the first line, which is true in every dialect.
+    /// Purpose, in lines. The usage of the compat dialects prints only the first line, which must be true in every
+    /// dialect.
     pub help: &'static str,
-    /// Possible values, if they are few.
+    /// Possible values, if there are only a few; otherwise empty.
     pub choices: &'static [&'static str],
     /// The tool that introduced the option.
     pub origin: Origin,
-    /// True if `--help` lists the option, not only `--help all`.
+    /// True if `--help` lists the option; otherwise only `--help all` does.
     pub is_common: bool,
 }
 
-/// Name of an option in the parser. The help in the table describes each one.
+/// Identifies an option in the parser. The table of options has the help for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Id {
     Connections,
@@ -129,11 +130,11 @@ pub(crate) enum Origin {
     WrkCmm,
     /// Only wrk2, the constant-rate fork.
     Wrk2,
-    /// onrush.
+    /// onrush itself.
     Ours,
 }
 
-/// An option of onrush with this spelling, still without help.
+/// An option that onrush introduced, with this spelling and no help yet.
 pub(crate) const fn flag(id: Id, spelling: &'static str) -> Flag {
     Flag { id, spelling: Spelling::parse(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
 }
@@ -144,12 +145,12 @@ impl Flag {
         Self { help, ..self }
     }
 
-    /// Suggests these values; most options accept no others.
+    /// Sets the values that completions and help suggest; most options accept no others.
     pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
         Self { choices, ..self }
     }
 
-    /// Lists the option in `--help`.
+    /// Lists the option in `--help`, not only in `--help all`.
     pub const fn common(self) -> Self {
         Self { is_common: true, ..self }
     }
@@ -159,7 +160,7 @@ impl Flag {
         Self { origin, ..self }
     }
 
-    /// True if a dialect's own list contains the option; natively that is wrk's list. Only these options may be
+    /// True if the help of the imitated tool lists the option; natively, that of wrk does. Only these options may be
     /// abbreviated.
     pub fn is_listed_by(&self, dialect: Dialect) -> bool {
         match self.origin {

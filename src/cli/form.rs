@@ -1,4 +1,4 @@
-//! Bodies of web forms: percent-encoded fields (`--data-urlencode`) or parts (`--form`), as in curl.
+//! Bodies of web forms as in curl: percent-encoded fields (`--data-urlencode`) or parts (`--form`).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use super::request::read_contents;
 use super::typed::Typed;
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
-/// Rejects a form combined with another option for the body.
+/// Rejects a form together with another option that sets the body.
 pub(super) fn check_form_is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     let option = match (&typed.forms[..], &typed.urlencoded[..]) {
         ([], []) => return Ok(()),
@@ -30,7 +30,7 @@ pub(super) fn check_form_is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     Ok(())
 }
 
-/// The body of the form, if any. Adds its `Content-Type` to the headers.
+/// Encodes the body of the form and adds its `Content-Type` to the typed headers; `None` without a form.
 pub(super) fn encode_form_body(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
     if typed.forms.is_empty() && typed.urlencoded.is_empty() {
         return Ok(None);
@@ -59,7 +59,7 @@ fn refuse_both(one: &str, other: &str, reason: &str) -> PlanRefusal {
     PlanRefusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
 }
 
-/// Reads all values of an option.
+/// Parses all values of an option.
 fn parse_values<T>(
     option: &str,
     values: &[OsString],
@@ -72,7 +72,7 @@ fn parse_values<T>(
     values.iter().map(one).collect()
 }
 
-/// Encodes one field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name is sent unchanged.
+/// Encodes one field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name itself is sent unchanged.
 fn urlencode_field(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
     let separator = field.iter().position(|byte| *byte == b'=').or(field.iter().position(|byte| *byte == b'@'));
     let (name, rest) = field.split_at(separator.unwrap_or(0));
@@ -84,12 +84,13 @@ fn urlencode_field(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String>
     Ok(if name.is_empty() { value.into() } else { [name, b"=", value.as_bytes()].concat() })
 }
 
-/// Percent-encodes a text, with a plus for a blank.
+/// Percent-encodes a text; a blank becomes a plus.
 fn percent_encode(text: &[u8]) -> String {
     percent_encoded(text).replace("%20", "+")
 }
 
-/// [`percent_encode`], except for placeholders. Their values are percent-encoded when filled in.
+/// Like [`percent_encode`], but leaves placeholders as they are. Their values are percent-encoded when they are filled
+/// in.
 fn encode_around_placeholders(text: &[u8]) -> Result<String, String> {
     let token = |token| match token? {
         TemplateToken::Text(text) => Ok(percent_encode(text)),

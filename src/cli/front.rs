@@ -1,5 +1,6 @@
-//! The command line as a sequence of options and words, by the rules of GNU getopt: any order, `--` ends the options,
-//! letters can be bundled, long names abbreviated. Knows the table of options, not their meaning.
+//! The command line as a sequence of options and words, by the rules of GNU getopt: they may come in any order, `--`
+//! ends the options, letters can be bundled, and long names can be abbreviated. This module knows the table of options,
+//! but not their meaning.
 
 use std::ffi::OsString;
 
@@ -16,11 +17,11 @@ pub(crate) struct Front {
     dialect: Dialect,
     /// Options of the subcommand, in addition to those of a run. They have no letters and cannot be abbreviated.
     own: Vec<&'static Spelling>,
-    /// True if the first word ends the options, as `POSIXLY_CORRECT` demands.
+    /// True if the first word ends the options, as `POSIXLY_CORRECT` requires.
     words_end_options: bool,
-    /// True if all remaining arguments are words.
+    /// True if all arguments that remain are words.
     only_words: bool,
-    /// True if `--` was read.
+    /// True if `--` has been read.
     are_words: bool,
 }
 
@@ -31,7 +32,7 @@ pub(crate) enum Item {
     Flag(&'static Flag, OsString),
     /// An option of the subcommand with its value.
     Own(&'static Spelling, OsString),
-    /// The letter for the short help, natively.
+    /// `-h`, which natively requests the short help.
     ShortHelp,
     /// Anything else: the URL or an argument for a script.
     Word(OsString),
@@ -40,24 +41,24 @@ pub(crate) enum Item {
 /// An unknown or misused option.
 #[derive(Debug)]
 pub(crate) enum Misuse {
-    /// An unknown letter.
+    /// An unknown letter of an option.
     Letter(char),
-    /// An unknown name as typed, without dashes, with an attached value.
+    /// An unknown name as typed, without its dashes but with an attached value.
     Name(String),
-    /// A name after a single dash as typed, without the dash, with an attached value.
+    /// A name typed after a single dash, without the dash but with an attached value.
     OneDash(String),
-    /// A letter that wrk declares but always rejects, without a message.
+    /// A letter that wrk declares, but always rejects without a message.
     Refused,
-    /// An abbreviation as typed, and all the options it matches.
+    /// An abbreviation as typed, and all options that it matches.
     Ambiguous(String, Vec<&'static Flag>),
-    /// The command line ends before the option's value. True if the option was typed as a letter.
+    /// The command line ends before the option's value. The flag is true if the option was typed as a letter.
     NoValue(&'static Spelling, bool),
-    /// An option that takes no value has one attached.
+    /// A value is attached to an option that takes none.
     Value(&'static Spelling),
 }
 
 impl Front {
-    /// Reads `args`, which exclude the program's name.
+    /// Reads `args`, which must not include the program's name.
     pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
         let mut parser = lexopt::Parser::from_args(args);
         // In getopt, the equals sign of `-c=10` is part of the value.
@@ -65,13 +66,13 @@ impl Front {
         Self { parser, dialect, own: Vec::new(), words_end_options, only_words: false, are_words: false }
     }
 
-    /// Adds the options of a subcommand.
+    /// Adds the options of a subcommand, which are read as [`Item::Own`].
     pub fn with_own_options(mut self, own: impl Iterator<Item = &'static Spelling>) -> Self {
         self.own.extend(own);
         self
     }
 
-    /// The next option or word; `None` at the end. After an error the rest can still be read.
+    /// The next option or word; `None` at the end. After an error, the rest can still be read.
     pub fn next(&mut self) -> Result<Option<Item>, Misuse> {
         if self.only_words {
             let mut rest = self.parser.raw_args().into_iter().flatten();
@@ -80,7 +81,7 @@ impl Front {
         if let Some(name) = self.take_single_dash_name() {
             return Err(Misuse::OneDash(name));
         }
-        // The only possible error, a value attached to an option without one, is always handled below.
+        // Its only possible error, a value attached to an option that takes none, is always handled below.
         let Ok(Some(argument)) = self.parser.next() else { return Ok(None) };
         match argument {
             Arg::Value(word) => {
@@ -95,7 +96,7 @@ impl Front {
         }
     }
 
-    /// Reads the rest; true if it contains a word.
+    /// Reads items up to the first word, which is consumed, too. True if there was a word; errors are skipped.
     pub fn has_words(&mut self) -> bool {
         loop {
             match self.next() {
@@ -106,7 +107,8 @@ impl Front {
         }
     }
 
-    /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`). In wrk this is a bundle of letters.
+    /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`). In wrk, such a word is a bundle of
+    /// letters.
     fn take_single_dash_name(&mut self) -> Option<String> {
         if self.dialect.is_compat() || self.are_words {
             return None;
@@ -145,7 +147,8 @@ impl Front {
         }
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
-            // Another tool's option name is not an abbreviation: `--head` would take the URL for a header.
+            // The name of another tool's option is not taken for an abbreviation: `--head` would take the URL for a
+            // header.
             None if !self.dialect.is_compat() && foreign::is_foreign(&format!("--{name}")) => Vec::new(),
             None => flags::by_prefix(&name, self.dialect),
         };
@@ -156,7 +159,8 @@ impl Front {
         }
     }
 
-    /// The value of an option; empty if absent and not required.
+    /// Takes the value of an option, its words joined by blanks; empty if it is absent and not required. `by_letter`:
+    /// the option was typed as a letter.
     fn take_value(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
         if spelling.takes_value() {
             let mut word = || self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
@@ -167,7 +171,7 @@ impl Front {
             }
             return Ok(value);
         }
-        // More letters follow a letter without a value.
+        // After a letter without a value, further letters of the bundle follow.
         let value = if by_letter { None } else { self.parser.optional_value() };
         match value {
             Some(_) if !spelling.may_take_value() => Err(Misuse::Value(spelling)),
@@ -175,7 +179,7 @@ impl Front {
         }
     }
 
-    /// A name as typed, with its attached value.
+    /// A name as typed, including an attached value.
     fn name_as_typed(&mut self, name: String) -> String {
         match self.parser.optional_value() {
             Some(value) => format!("{name}={}", value.to_string_lossy()),

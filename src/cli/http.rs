@@ -20,7 +20,7 @@ pub(crate) struct TypedHttp {
     versions: Vec<(&'static str, Vec<HttpVersion>)>,
     streams: Option<u32>,
     settings: Http2Settings,
-    /// Names of the typed options that require HTTP/2.
+    /// Names of the typed options that make sense only with HTTP/2.
     of_http2: Vec<&'static str>,
 }
 
@@ -53,7 +53,8 @@ impl TypedHttp {
         Ok(())
     }
 
-    /// The HTTP settings for this target. Warns about a window that may be meant as h2load's exponent.
+    /// The HTTP settings for this target. Rejects contradictory versions, and HTTP/2 options without HTTP/2. Warns
+    /// about a window size that may be meant as h2load's exponent.
     pub fn into_http(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
         let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
         if let Some(name) = first.filter(|_| dialect.is_compat()) {
@@ -96,13 +97,13 @@ impl TypedHttp {
     }
 }
 
-/// The protocols of `--alpn-list`.
+/// Parses the protocols of `--alpn-list`.
 fn parse_alpn_list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
     let text = value.to_string_lossy();
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
         let version = match name {
-            // The names of onrush's options are accepted as well.
+            // The names of onrush's options are accepted as names of protocols.
             "http2" => Some(HttpVersion::Http2),
             "http1.1" => Some(HttpVersion::Http11),
             _ => HttpVersion::ALL.into_iter().find(|version| version.alpn() == name),
@@ -119,7 +120,7 @@ fn parse_alpn_list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanR
     Ok(versions)
 }
 
-/// Parses a size in bytes, with a decimal or binary unit.
+/// Parses a size in bytes from `least` to `most`, with a decimal or binary unit.
 fn parse_size(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
     let text = value.to_string_lossy();
     let size = units::parse_size(&text).ok().and_then(|size| u32::try_from(size).ok());
@@ -132,10 +133,10 @@ fn parse_size(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, 
     })
 }
 
-/// Maximum exponent of h2load's windows.
+/// Maximum exponent that h2load accepts for a window.
 const EXPONENT_MAX: u32 = 30;
 
-/// The power of two as typed: `64KiB`.
+/// The power of two in the form in which to type it: `64KiB`.
 fn power_of_two(bits: u32) -> String {
     match bits {
         20.. => format!("{}MiB", 1_u64 << (bits - 20)),
@@ -144,7 +145,7 @@ fn power_of_two(bits: u32) -> String {
     }
 }
 
-/// The number in both decimal and binary units: `16K` or `16KB` may mean either.
+/// Explains a size such as `16K` or `16KB`, which may be meant in decimal or binary units; `None` for other texts.
 fn explain_both_units(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(text.find(|character: char| character.is_ascii_alphabetic())?);
     let (decimal, binary) = match unit.to_ascii_lowercase().as_str() {

@@ -16,13 +16,13 @@ use super::slurm::Task;
 use super::values::{parse_count, parse_time};
 
 const MACHINES_MAX: u64 = 4096;
-/// Default time for machines to join, and default silence before a machine is lost.
+/// Default time for machines to join, and default silence after which a machine counts as lost.
 const JOIN: Duration = Duration::from_secs(300);
 const LOSS: Duration = Duration::from_secs(5);
-/// A busy machine may be silent for less than this.
+/// Shortest silence after which a machine may count as lost. A busy machine may be silent for less.
 const LOSS_MIN: Duration = Duration::from_secs(1);
 
-/// The options on several machines.
+/// The options on several machines, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedMachines {
     count: Option<u64>,
@@ -59,7 +59,7 @@ impl TypedMachines {
         Ok(())
     }
 
-    /// True if the run continues after losing a machine.
+    /// True if the run is to continue after losing a machine.
     pub fn goes_on(&self) -> bool {
         self.on_loss == Some(OnLoss::Continue)
     }
@@ -76,8 +76,8 @@ impl TypedMachines {
     }
 }
 
-/// The machines of a run with this many connections; `None` for one machine. `alone`: a typed option that only a single
-/// machine supports, with the reason.
+/// The machines of a run with this many connections; `None` for a run on one machine. `alone` lists options that only a
+/// single machine supports: true if the option was typed, its name, and the reason.
 pub(super) fn decide_machines(
     machines: TypedMachines,
     connections: u64,
@@ -86,8 +86,8 @@ pub(super) fn decide_machines(
     if !machines.is_typed() {
         return Ok(None);
     }
-    // The only configuration from the environment: the program that launched this process on all machines knows their
-    // places.
+    // Only this is configured by the environment: the program that launched this process on all machines knows their
+    // ranks.
     let task = if machines.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
     let (count, address, token_file, place) = find_gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
@@ -108,8 +108,8 @@ pub(super) fn decide_machines(
     }))
 }
 
-/// The number of machines, their meeting point and token file, and this machine's rank, if known. The error names the
-/// missing part.
+/// The number of machines, their meeting point and token file, and this machine's rank if Slurm tells it. The error
+/// names the missing options.
 fn find_gathering(
     machines: &TypedMachines,
     task: Option<&Task>,
@@ -135,7 +135,7 @@ fn find_gathering(
     }
 }
 
-/// An address to listen on. Without a host, all addresses of this machine.
+/// Parses an address to listen on. Without a host, it stands for all addresses of this machine.
 fn parse_listen_address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
     let refused = || wrong(flag, value, "write ADDR:PORT with an address of this machine, or :PORT for all of them");
     let text = value.to_str().ok_or_else(refused)?;

@@ -3,8 +3,8 @@
 //! No name is resolved, no socket opened and nothing started here; only files that options name are read. One parser
 //! serves onrush and the tools it imitates: `front` reads options and words, `typed` collects them, `values` parses
 //! their values, and `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones,
-//! `compat` those of getopt and wrk. Named commands have a simpler parser, `arguments`. Their tables are in their own
-//! rooms; this module knows only `commands`.
+//! `compat` those of getopt and wrk. Named commands have a simpler parser, `arguments`. The tables of their options are
+//! in their own rooms; this module only knows `commands`.
 
 pub(crate) mod arguments;
 mod checks;
@@ -65,24 +65,24 @@ use refusal::{Length, PlanRefusal};
 pub(crate) use search::TypedSearch;
 use typed::Typed;
 
-/// Outcome of parsing a command line.
+/// The result of parsing a command line.
 #[derive(Debug)]
 pub enum Invocation {
     /// A single run.
     Run {
-        /// Plan of the run.
+        /// The plan of the run.
         plan: Box<Plan>,
         /// Lines for standard error before the run, without line ends.
         warnings: Vec<String>,
     },
-    /// Another command.
+    /// A command other than a single run.
     Command {
-        /// Work of the command.
+        /// The work of the command.
         work: CommandWork,
         /// Lines for standard error before the work, without line ends.
         warnings: Vec<String>,
     },
-    /// Texts to print before exiting: the help, the version, or an error.
+    /// Texts to print before exiting: help, the version, or an error.
     Print {
         /// Text for standard output.
         stdout: String,
@@ -93,14 +93,15 @@ pub enum Invocation {
     },
 }
 
-/// Parses a command line. The first argument is the program's name.
+/// Parses a command line; the first argument is the program's name. Named files are read, and with `POSIXLY_CORRECT` in
+/// the environment the first word ends the options.
 pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
     parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some(), &mut |_| ())
 }
 
-/// Parses a command line without named commands; the first argument is the program's name. `show` gets the resulting
-/// plan, and may change it.
+/// Parses a command line that cannot contain a named command; the first argument is the program's name. `show` gets the
+/// resulting plan before anything else uses it, and may change it.
 pub(crate) fn parse_shown(args: &[OsString], instead: InsteadOfRun, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
     parse_ordered(args, &Commands { named: &[], instead }, false, show)
 }
@@ -116,7 +117,7 @@ pub fn version(dialect: Dialect, backend: &str) -> String {
     format!("wrk {imitated}-onrush-{version} [{backend}] Copyright (C) the onrush authors")
 }
 
-/// A decision and its warnings, one line each.
+/// A value, and the warnings about it, one line each.
 pub(crate) type Warned<T> = (T, Vec<String>);
 
 fn parse_ordered(
@@ -183,8 +184,8 @@ fn parse_ordered(
     }
 }
 
-/// The worker command and its arguments, if another process coordinates the run: this process then does not execute the
-/// plan itself.
+/// The worker command and its arguments, if another process coordinates the run. This process then takes part in the
+/// run instead of executing the plan itself.
 fn find_worker_command<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
     let machines = plan.output.machines.as_ref()?;
     let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
@@ -192,7 +193,7 @@ fn find_worker_command<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a C
     Some((worker, machines.worker_arguments(place)))
 }
 
-/// Parses the arguments of a named command.
+/// Parses the arguments of a named command, without its name.
 fn parse_named_command(command: &Command, args: &[OsString]) -> Invocation {
     match (command.parse)(args) {
         Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
@@ -205,7 +206,7 @@ fn parse_named_command(command: &Command, args: &[OsString]) -> Invocation {
 }
 
 /// Formats a refusal: natively one line on standard error, in the compat dialects also wrk's usage on standard output,
-/// after the version if requested. No line contains one of the `secrets`, except lines in wrk's words.
+/// preceded by the version if requested. No line contains any of the `secrets`, except lines in wrk's words.
 fn print_refusal(
     refusal: PlanRefusal,
     dialect: Dialect,
@@ -228,7 +229,7 @@ fn print_refusal(
     }
 }
 
-/// A refusal, which often quotes the command line, without users of URLs and without control characters.
+/// The line of a refusal, which often quotes the command line, without users in URLs and without control characters.
 fn shown(line: &str) -> String {
     printable_lines(&secrets::users(line)) + "\n"
 }
@@ -237,7 +238,7 @@ fn print(stdout: String, stderr: String, exit: u8) -> Invocation {
     Invocation::Print { stdout, stderr, exit }
 }
 
-/// The backend of a run.
+/// The name of the backend that a run will use.
 fn backend_name(io: &Io) -> &'static str {
     match io {
         Io::Auto => backend::default_name(),

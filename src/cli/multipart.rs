@@ -1,5 +1,5 @@
-//! multipart/form-data (RFC 7578), as described and written by curl's `--form`. The crates for it are parts of HTTP
-//! clients; calling one takes more lines than this file.
+//! multipart/form-data (RFC 7578), with parts as described to and encoded by curl's `--form`. Crates for this format
+//! belong to HTTP clients; calling one takes more lines than this file.
 
 use onrush_plan::file_contents::sha256_hex;
 
@@ -14,7 +14,7 @@ pub(super) struct FormPart {
     content: Vec<u8>,
 }
 
-/// curl's types by file-name extension. Other files are plain bytes.
+/// curl's content types by file-name extension. Other files are sent as plain bytes.
 const TYPES: [(&str, &str); 10] = [
     (".gif", "image/gif"),
     (".jpg", "image/jpeg"),
@@ -29,8 +29,8 @@ const TYPES: [(&str, &str); 10] = [
 ];
 
 impl FormPart {
-    /// Parses `NAME=CONTENT`, `NAME=@FILE` (which also sends the file's name), or `NAME=<FILE`, each optionally
-    /// followed by `;type=TYPE` and `;filename=NAME`. Files are sent unchanged; everything else may contain
+    /// Parses `NAME=CONTENT`, `NAME=@FILE` (which also sends the file's name) or `NAME=<FILE`, each optionally followed
+    /// by `;type=TYPE` and `;filename=NAME`. Files are read at once and sent unchanged; everything else may contain
     /// placeholders.
     pub fn read(field: &[u8], has_templates: bool) -> Result<Self, String> {
         let text = std::str::from_utf8(field).map_err(|_| "not UTF-8; put the content into a file".to_owned())?;
@@ -77,7 +77,7 @@ impl FormPart {
         Ok(part)
     }
 
-    /// The encoded part, from its header to the end of its content.
+    /// The encoded part, from its headers to the end of its content.
     fn encoded(&self) -> Vec<u8> {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quote_name(&self.name));
         if let Some(name) = &self.file_name {
@@ -90,7 +90,7 @@ impl FormPart {
     }
 }
 
-/// Splits off a text that ends at a semicolon, or is in quotation marks with inner ones escaped by a backslash.
+/// Splits off a text that ends at a semicolon, or is in quotation marks, inside which a backslash escapes.
 fn split_word(text: &str) -> Result<(String, &str), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let (word, rest) = text.split_at(text.find(';').unwrap_or(text.len()));
@@ -107,8 +107,8 @@ fn split_word(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// The body of a form and its `Content-Type`. The boundary is derived from the parts, so that no part contains it, and
-/// all runs use the same one.
+/// The body of a form, and its `Content-Type`. The boundary is derived from the parts, so that no part contains it and
+/// it is the same in every run.
 pub(super) fn encode_multipart(parts: &[FormPart]) -> (Vec<u8>, String) {
     let parts: Vec<Vec<u8>> = parts.iter().map(FormPart::encoded).collect();
     let boundary = format!("------------------------{}", &sha256_hex(&parts.concat())[..22]);

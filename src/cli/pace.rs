@@ -1,4 +1,4 @@
-//! The options on send times and on the number of connections over time, as typed, and the resulting [`Schedule`].
+//! The options on send times and on the number of connections over time, and the resulting [`Schedule`].
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -21,9 +21,9 @@ use super::values::{parse_count, parse_time, suggest_several};
 pub(crate) struct TypedPace {
     /// `--rate`. May be zero in the compat dialects.
     rate: Option<Rate>,
-    /// `--stages` of the rate.
+    /// `--stages` that set the rate.
     stages: Option<Vec<Stage>>,
-    /// `--stages` of the connections.
+    /// `--stages` that set the number of connections.
     levels: Option<Vec<ConnectionLevel>>,
     /// `--max-inflight`.
     pub max_inflight: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) struct TypedPace {
     catch_up: Option<CatchUp>,
     max_late: Option<Duration>,
     send_slice: Option<Duration>,
-    /// The first option that requires a rate.
+    /// The first typed option that requires a rate.
     needs_rate: Option<&'static Flag>,
 }
 
@@ -63,28 +63,29 @@ impl TypedPace {
         Ok(())
     }
 
-    /// True if the load changes in stages.
+    /// True if stages change the rate or the number of connections.
     pub fn has_stages(&self) -> bool {
         self.stages.is_some() || self.levels.is_some()
     }
 
-    /// True if a rate was typed.
+    /// True if `--rate` was typed. A rate set by stages does not count.
     pub fn has_rate(&self) -> bool {
         self.rate.is_some()
     }
 
-    /// The first rate of a search, if typed. From now on the run has a rate in any case.
+    /// Takes the first rate of a search, if one was typed. Afterwards, these options have a rate in any case.
     pub fn take_first_rate(&mut self) -> Option<Rate> {
         let first = self.rate;
         self.rate = first.or(Rate::from_per_second(1));
         first
     }
 
-    /// Total duration of the stages, if any.
+    /// Total duration of the stages; `None` without stages.
     ///
     /// # Errors
     ///
-    /// If `--duration` was also typed, or if the stages of the rate and of the connections differ in total duration.
+    /// Fails if `--duration` was typed as well, or if the stages of the rate and of the connections differ in total
+    /// duration.
     pub fn stages_duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, PlanRefusal> {
         let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
         let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
@@ -103,24 +104,25 @@ impl TypedPace {
         }
     }
 
-    /// Maximum number of connections in any stage, if stages set the number.
+    /// Maximum number of connections in any stage; `None` unless stages set the number.
     pub fn most_connections(&self) -> Option<u32> {
         self.levels.as_ref()?.iter().map(|level| level.from.max(level.to)).max()
     }
 
-    /// Minimum number of connections, at least one, that share the rate at any time, if stages set the number.
+    /// Minimum number of connections, at least one, that ever share the rate; `None` unless stages set the number and
+    /// there is a rate. Stages without connections do not count.
     pub fn fewest_connections(&self) -> Option<u32> {
         let has_rate = self.rate.is_some() || self.stages.is_some();
         let fewest = |level: &ConnectionLevel| level.from.min(level.to).max(1);
         self.levels.as_ref().filter(|_| has_rate)?.iter().filter(|level| level.from.max(level.to) > 0).map(fewest).min()
     }
 
-    /// The number of connections over time, if stages set it.
+    /// Takes the number of connections over time; `None` unless stages set it.
     pub fn levels(&mut self) -> Option<ConnectionLevels> {
         self.levels.take().map(|stages| ConnectionLevels { stages, part: Partition::WHOLE })
     }
 
-    /// The schedule, if a rate was typed. wrk2 requires a rate, with its own message.
+    /// The schedule; `None` without a rate. wrk2 requires a rate, and a missing one is rejected in its words.
     pub fn into_schedule(self, dialect: Dialect) -> Result<Option<Schedule>, PlanRefusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
@@ -158,7 +160,7 @@ impl TypedPace {
 
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
-/// Parses a rate. Zero is rejected; in the compat dialects that is decided later.
+/// Parses a rate. A rate of zero is rejected, except in the compat dialects, where this is decided later.
 pub(crate) fn parse_rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let text = value.to_string_lossy();
     let is_rate = |level: &str| parse_rate(flag, OsStr::new(level), Dialect::Native).is_ok();
@@ -169,7 +171,8 @@ pub(crate) fn parse_rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result
     if rate == Rate::default() && !dialect.is_compat() { Err(wrong(flag, value, AT_LEAST)) } else { Ok(rate) }
 }
 
-/// Parses a rate, per second unless `text`, a part of `value`, has another unit. The imitated tools have no other unit.
+/// Parses a rate, which is per second unless `text`, a part of `value`, ends with another unit. The imitated tools have
+/// no other unit.
 fn parse_rate_with_unit(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
     let made = match unit.to_ascii_lowercase().as_str() {
@@ -186,7 +189,7 @@ fn parse_rate_with_unit(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect
     }
 }
 
-/// Words for stages of one kind, for examples.
+/// The words of an example of stages of one kind.
 struct StageExample {
     what: &'static str,
     stage: &'static str,
@@ -197,7 +200,7 @@ const RATES: StageExample = StageExample { what: "a rate", stage: "10s:1k..20k",
 const LEVELS: StageExample =
     StageExample { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
 
-/// Parses stages of the rate, separated by commas: a duration, a colon, and one or two rates each.
+/// Parses stages of the rate, separated by commas. Each has a duration, a colon, and one or two rates.
 fn parse_rate_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefusal> {
     let rate = |stage: &OsStr, text: &str| parse_rate_with_unit(flag, stage, text, Dialect::Native);
     let stages = parse_stage_list(flag, value, list, &RATES, rate)?.into_iter();
@@ -208,7 +211,7 @@ fn parse_rate_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage
     Ok(stages)
 }
 
-/// Parses stages of the connections, after the `c=`, with numbers instead of rates.
+/// Parses stages of the connections, which follow `c=` and have numbers of connections instead of rates.
 fn parse_connection_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>, PlanRefusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
@@ -225,7 +228,7 @@ fn parse_connection_stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec
     Ok(levels.into_iter().map(|(length, from, to)| ConnectionLevel { length, from, to }).collect())
 }
 
-/// Parses stages of any kind: duration, start and end of each.
+/// Parses stages of either kind into the duration, start and end of each.
 fn parse_stage_list<T>(
     flag: &Flag,
     value: &OsStr,
@@ -276,7 +279,7 @@ fn parse_stage<T>(
     Ok((length, read(value, from)?, read(value, to)?))
 }
 
-/// The stage probably meant: with its duration typed last, or as a ramp without its two dots.
+/// The stage that was probably meant, if its duration was typed last, or if it is a ramp without its two dots.
 fn suggest_stage(first: &str, second: &str) -> Option<String> {
     let is_number = |text: &str| units::parse_count(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
     let is_length = units::parse_time(second, Dialect::Native).is_ok() && !is_number(second);
@@ -307,7 +310,7 @@ fn parse_arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
     }
 }
 
-/// Parses a factor with at most three decimals, exactly.
+/// Parses a factor with at most three decimals, without rounding.
 fn parse_catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
     const MOST: u64 = 1_000_000;
     let text = value.to_string_lossy();

@@ -18,9 +18,10 @@ const TIME_MAX: Duration = Duration::from_secs(6);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypedProbe {
-    /// No probe.
+    /// No probe at all.
     Off,
-    /// A probe of at most this duration, or of the usual one.
+    /// A probe of at most this duration, or of the usual duration. `up`: with more requests in
+    /// flight than the run, not fewer.
     On { up: bool, time: Option<Duration> },
 }
 
@@ -39,7 +40,8 @@ pub(super) fn parse_probe(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Plan
     }
 }
 
-/// The probe that may follow the run of a plan.
+/// The probe that may follow the run of a plan; `None` if there is none. Rejects a requested probe
+/// that the plan does not allow.
 pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
@@ -61,7 +63,8 @@ pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Opt
                 && plan.body.is_none()
                 && plan.script.is_none()
                 && plan.list.as_ref().is_none_or(|list| list.is_safe);
-            // Requests that were not announced are not sent.
+            // A probe sends requests only if it was announced, which only notes below a text report
+            // do.
             let is_announced = plan.output.notes && plan.output.format == Format::Text && !plan.dialect.is_compat();
             let follows = obstacle.is_none() && is_usual && is_harmless && is_announced;
             Ok(follows.then_some(Probing { up: false, time: usual }))
@@ -69,11 +72,11 @@ pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Opt
     }
 }
 
-/// Switches the probe off for several runs, which find the answer together.
+/// Switches off the probe for each of several runs, which give the answer together.
 ///
 /// # Errors
 ///
-/// If a probe was requested.
+/// Fails if a probe was requested.
 pub(crate) fn forbid_probe(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
     match typed.replace(TypedProbe::Off) {
         None | Some(TypedProbe::Off) => Ok(()),

@@ -1,6 +1,6 @@
-//! The method, headers and body of every request, from the options.
+//! The method, headers and body that all requests have, from the options.
 //!
-//! The protocol adds `Content-Length`, not this module.
+//! `Content-Length` is not added here, but by the protocol.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,11 +19,11 @@ use onrush_text::units::listed;
 
 use crate::requests::{field, raw_field};
 
-/// Name and value.
+/// Name and value of a header.
 pub(super) type HeaderField = (String, String);
 
-/// Parses a header, removing leading blanks from its value. Natively it must conform to RFC 9110. The compat dialects
-/// send it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
+/// Parses a header and removes leading blanks from its value. Natively, the header must conform to RFC 9110. The compat
+/// dialects send it unchanged, as wrk does, and require only a name and a colon. The error says what is wrong.
 pub(super) fn parse_header(text: &str, dialect: Dialect) -> Result<HeaderField, &'static str> {
     let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
     Ok((name.to_owned(), value.to_owned()))
@@ -32,11 +32,11 @@ pub(super) fn parse_header(text: &str, dialect: Dialect) -> Result<HeaderField, 
 /// The methods of RFC 9110 and RFC 5789.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// A warning about a `Host` that HTTP/2 changes: the first one becomes `:authority`.
+/// A warning about a `Host` header that HTTP/2 changes: the first one becomes `:authority`.
 pub(super) fn http2_host_warning(request: &Request) -> Option<String> {
     let hosts = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Host"));
     let mut hosts = hosts.map(|(name, value)| (format!("'{name}: {value}'"), value.is_empty()));
-    // The authority of a tunnel is its target.
+    // The authority of a tunnel is its target, not the `Host`.
     let first = hosts.next().filter(|_| request.method != "CONNECT")?;
     match (first, hosts.next()) {
         ((empty, true), _) => Some(format!(
@@ -67,14 +67,14 @@ pub(super) fn http1_headers_warning(headers: &[(String, String)]) -> Option<Stri
         .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", listed(&named)))
 }
 
-/// The warning about a standard method in the wrong case, typed with `option`.
+/// The warning about a standard method typed with `option` in the wrong case.
 pub(super) fn method_case_warning(method: &str, option: &str) -> Option<String> {
     let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;
     Some(format!("the case of a method matters, and servers know {meant}, not {method}; write {option}{meant}"))
 }
 
-/// The headers in sending order: `Host`, possibly the user's; `Authorization`, if the URL has a user and the header is
-/// missing; then the user's headers in their order.
+/// The headers in the order in which they are sent: `Host`, possibly the user's; `Authorization`, if the URL contains a
+/// user and the header is missing; and the user's headers in their own order.
 pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
     let is = |header: &HeaderField, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
@@ -90,7 +90,7 @@ pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<Hea
     headers
 }
 
-/// The body of `--body`: a text, a file, or standard input. The error names the fault.
+/// The body that `--body` sets: a text, the contents of a file, or standard input. The error says what is wrong.
 pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
@@ -103,7 +103,7 @@ pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
     Ok(contents)
 }
 
-/// The contents of a form's file, or of standard input for `-`.
+/// The contents of a file named in a form, or of standard input for `-`.
 pub(super) fn read_contents(file: &[u8]) -> Result<Vec<u8>, String> {
     match file {
         [] => Err("no file after the @ or <".to_owned()),
@@ -128,7 +128,7 @@ fn too_long_message(most_mib: u64) -> String {
     format!("it is longer than {most_mib} MiB; send a shorter body")
 }
 
-/// The value of `Authorization` and `Proxy-Authorization` for `user:password`.
+/// The value of `Authorization` or `Proxy-Authorization` for `user:password`, which is encoded as it is.
 pub(super) fn basic_credentials(userinfo: &str) -> String {
     format!("Basic {}", STANDARD.encode(userinfo))
 }

@@ -1,4 +1,4 @@
-//! The options on socket sampling, as typed, and the resulting [`SocketSampling`].
+//! The options on socket sampling, and the resulting [`SocketSampling`].
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::refusal::{PlanRefusal, wrong};
 /// The options on socket sampling, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedSampling {
-    /// `--sockets`, with its filter if any.
+    /// `--sockets`; the inner `None` means without a filter.
     filter: Option<Option<SocketFilter>>,
     output: Option<PathBuf>,
 }
@@ -43,13 +43,14 @@ impl TypedSampling {
         apart.map_or(Ok(()), |word| Err(PlanRefusal::Misused(line(word))))
     }
 
-    /// The typed option, if any.
+    /// Name of an option that was typed, if any.
     pub fn typed_option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");
         named.or(self.output.as_ref().map(|_| OutputKind::Sockets.option()))
     }
 
-    /// The socket sampling of a run.
+    /// The socket sampling of a run; `None` if no option was typed. Rejected without a file for the
+    /// samples, and if the run has no sockets to sample.
     pub fn into_socket_sampling(
         self,
         connect: &ConnectOptions,
@@ -78,10 +79,10 @@ impl TypedSampling {
     }
 }
 
-/// Maximum length of a filter, in bytes. Its parser is recursive.
+/// Maximum length of a filter in bytes. The parser is recursive.
 const FILTER_MAX: usize = 4096;
 
-/// Parses the filter; `None` without one.
+/// Parses the filter; `None` for an option without one.
 fn parse_filter_value(flag: &Flag, value: &OsStr) -> Result<Option<SocketFilter>, PlanRefusal> {
     let text = value.to_string_lossy();
     if text.len() > FILTER_MAX {

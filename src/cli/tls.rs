@@ -1,4 +1,4 @@
-//! The options on TLS, as typed, and the resulting [`TlsOptions`] for a target.
+//! The options on TLS, and the resulting [`TlsOptions`] for a target.
 
 use std::ffi::{OsStr, OsString};
 
@@ -47,7 +47,7 @@ impl TypedTls {
         Ok(())
     }
 
-    /// The TLS settings for this target. The imitated tools check certificates only with `--cacert`.
+    /// The TLS settings for this target. The imitated tools check certificates only if `--cacert` was typed.
     pub fn into_tls_options(
         self,
         target: &Target,
@@ -126,7 +126,7 @@ fn parse_on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     }
 }
 
-/// The numbers of a list of names. `why` explains why a known name is not offered.
+/// Parses a list of names into their numbers. `why` explains for a known name why it is not offered.
 fn parse_name_list(
     flag: &Flag,
     value: &OsStr,
@@ -147,7 +147,7 @@ fn parse_name_list(
     Ok(numbers)
 }
 
-/// The reason why a suite known to OpenSSL is not offered.
+/// The reason why a cipher suite known to OpenSSL is not offered.
 fn explain_missing_suite(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);

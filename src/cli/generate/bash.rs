@@ -1,4 +1,4 @@
-//! Completions for bash, without any other package.
+//! Completions for bash that need no other package.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -86,7 +86,7 @@ pub(super) fn completion_script(program: &KnownProgram) -> String {
     text
 }
 
-/// Bash code to complete a value.
+/// Bash code that completes a value of this kind.
 fn completion_action(kind: CompletionWord) -> String {
     match kind {
         CompletionWord::File => "_onrush_paths \"$3\" -f".to_owned(),
@@ -96,7 +96,7 @@ fn completion_action(kind: CompletionWord) -> String {
     }
 }
 
-/// All spellings of an option.
+/// All spellings of an option, with their dashes.
 fn spellings(option: &Described) -> impl Iterator<Item = String> + Clone {
     let short = option.spelling.short.map(|letter| format!("-{letter}"));
     short.into_iter().chain([format!("--{}", option.spelling.long)])

@@ -57,7 +57,7 @@ pub(super) fn manual_page(program: &KnownProgram) -> String {
     text
 }
 
-/// Places that messages refer to, each with the answer to the question behind the message.
+/// Places that messages refer to, each with the answer to the question behind that message.
 const MESSAGES: [(&str, &str); 4] = [
     (
         "docs/kubernetes.md",
@@ -84,7 +84,7 @@ const MESSAGES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Pages shipped with the manual page.
+/// Documents shipped with the manual page, and their subjects.
 pub(super) const PAGES: [(&str, &str); 34] = [
     ("tour.md", "a tour of ten minutes"),
     ("other-tools.md", "coming from other tools"),
@@ -130,7 +130,7 @@ fn page_date() -> String {
     moment.map_or_else(String::new, |moment| moment.date().to_string())
 }
 
-/// Options, each with its help.
+/// The entries for options, each with its help.
 fn entries(options: &[Described]) -> String {
     let entry = |option: &Described| {
         format!(".TP\n{}\n{}\n", format_spelling(option), format_text_line(&help_on_one_line(option.help)))
@@ -149,7 +149,7 @@ fn format_spelling(option: &Described) -> String {
     format!("{short}{}{value}", bold(&format!("--{}", option.spelling.long)))
 }
 
-/// The help of a command, before and after its options.
+/// The help text of a command, split into what comes before and after its options.
 fn split_help(help: &str) -> (String, String) {
     let is_option = |paragraph: &&str| paragraph.trim_start().starts_with('-') && paragraph.starts_with("  ");
     let mut parts = help.trim_end().split("\n\n");
@@ -157,7 +157,8 @@ fn split_help(help: &str) -> (String, String) {
     (above.join("\n\n"), parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// Formats paragraphs. Indented ones and those starting with a command's usage keep their lines.
+/// Formats paragraphs. Indented paragraphs, and those that start with the usage of a command, keep
+/// their line breaks.
 fn format_paragraphs(text: &str) -> String {
     let one = |paragraph: &str| {
         let keeps_lines = paragraph.lines().any(|line| line.starts_with(' ')) || paragraph.starts_with("Usage: ");
@@ -170,18 +171,19 @@ fn format_paragraphs(text: &str) -> String {
     text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(one).collect()
 }
 
-/// A paragraph after a heading, which already starts a paragraph.
+/// Formats a paragraph after a heading, which already starts a paragraph.
 fn format_first_paragraph(paragraph: &str) -> String {
     paragraph.strip_prefix(".PP\n").unwrap_or(paragraph).to_owned()
 }
 
-/// Formats lines without filling them.
+/// Formats lines that keep their line breaks.
 fn format_verbatim(text: &str) -> String {
     let lines: String = text.trim_matches('\n').lines().map(|line| format_text_line(line) + "\n").collect();
     format!(".PP\n.nf\n{lines}.fi\n")
 }
 
-/// A line of text. A leading dot or quotation mark is escaped, because it would start a command.
+/// Formats a line of text. A leading dot or quotation mark is escaped, because it would start a
+/// command of roff.
 fn format_text_line(text: &str) -> String {
     let text = escape_roff(text);
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }

@@ -14,10 +14,10 @@ use super::commands::Commands;
 use super::described::{CompletionWord, Described};
 use super::flags;
 
-/// The option that prints a generated text. It is not an option of a run, because only packages need it.
+/// The option that prints a generated text. It is not in the table of options, because only packages need it.
 const OPTION: &str = "--generate";
 
-/// Generated texts and their generators.
+/// Names of the generated texts, each with its generator.
 const ALL: [(&str, Generate); 4] = [
     ("man", man::manual_page),
     ("complete-bash", bash::completion_script),
@@ -25,15 +25,15 @@ const ALL: [(&str, Generate); 4] = [
     ("complete-fish", fish::completion_script),
 ];
 
-/// Generates one text.
+/// A function that generates one text.
 type Generate = fn(&KnownProgram) -> String;
 
-/// Commands and options of the program.
+/// The commands and options of the program.
 struct KnownProgram {
-    /// Own options by section.
+    /// onrush's own options by section.
     sections: Vec<(&'static str, Vec<Described>)>,
     commands: Vec<KnownCommand>,
-    /// Options of wrk and its forks, for calls by their names.
+    /// Options of wrk and its forks, for when onrush is called by their names.
     wrk: Vec<Described>,
 }
 
@@ -70,12 +70,12 @@ impl KnownProgram {
         }
     }
 
-    /// All options of a run.
+    /// All options that a run takes.
     fn options(&self) -> impl Iterator<Item = &Described> {
         self.sections.iter().flat_map(|(_, options)| options)
     }
 
-    /// The options after a command.
+    /// The options that can follow a command.
     fn options_of<'a>(&'a self, command: &'a KnownCommand) -> impl Iterator<Item = &'a Described> {
         let own = |name: &str| command.options.iter().any(|option| option.spelling.long == name);
         let of_runs =
@@ -84,17 +84,17 @@ impl KnownProgram {
     }
 }
 
-/// True if the multi-run commands take this option of a run. They have their own `-v` and help.
+/// True if the commands that make several runs take this option. They have their own `-v` and help.
 fn is_of_series(option: &Described) -> bool {
     let id = flags::by_name(option.spelling.long).map(|flag| flag.id);
     id.is_none_or(|id| id != flags::Id::Version && !flags::OF_ONE_RUN.contains(&id))
 }
 
-/// Generates the requested text, if any.
+/// Generates the text that `--generate` requests; `None` without this option.
 ///
 /// # Errors
 ///
-/// One line with the texts that can be generated.
+/// One line with the names of the texts that can be generated.
 pub(super) fn generate_if_requested(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
     let first = args.first()?.to_str()?;
     let what = match first.strip_prefix(OPTION)?.strip_prefix('=') {
@@ -110,7 +110,7 @@ pub(super) fn generate_if_requested(args: &[OsString], commands: &Commands) -> O
     })
 }
 
-/// A help text on one line.
+/// A help text joined to one line.
 fn help_on_one_line(help: &str) -> String {
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }

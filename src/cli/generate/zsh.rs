@@ -24,7 +24,7 @@ pub(super) fn completion_script(program: &KnownProgram) -> String {
     text
 }
 
-/// The function that completes these options.
+/// The zsh function that completes these options, and other words as `word`.
 fn completion_function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: CompletionWord) -> String {
     let specs: String = options.map(|option| format!("    {}\n", argument_spec(option))).collect();
     let word = match word {
@@ -37,7 +37,7 @@ fn completion_function(name: &str, options: &mut dyn Iterator<Item = &Described>
     )
 }
 
-/// An option in the form of `_arguments`; every option may be repeated.
+/// An option in the notation of `_arguments`; every option may be repeated.
 fn argument_spec(option: &Described) -> String {
     let help = help_on_one_line(option.help).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
     let long = option.spelling.long;
