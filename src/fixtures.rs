@@ -1,4 +1,4 @@
-//! Hand-made plans and outcomes, and distributions with given figures.
+//! Plans and outcomes made by hand, and distributions with given figures, for tests.
 
 #![cfg(test)]
 
@@ -15,7 +15,7 @@ use crate::run::Outcome;
 pub use onrush_plan::fixtures::{plan, schedule};
 
 impl Document {
-    /// The document of a run, judged.
+    /// The judged document of a run.
     pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
         JudgedRun::from_outcome(plan, outcome).document
     }
@@ -36,12 +36,12 @@ pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::RequestList {
     }
 }
 
-/// The report of a run, without its first lines.
+/// The report of a run without its opening lines.
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     crate::report::closing(&Document::judged(plan, outcome)).unwrap()
 }
 
-/// A run of full length on one address, with only these counters.
+/// The outcome of a run of full length to one address, with only these counters.
 pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
@@ -53,7 +53,7 @@ pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     }
 }
 
-/// An outcome without a flaw: `completed` responses of 200 on `connections`, each after 1 ms.
+/// An outcome without a flaw: `completed` responses with status 200 on `connections`, each after 1 ms.
 pub fn flawless(completed: u64, connections: u64) -> Outcome {
     let counters = Counters {
         started: completed,
@@ -90,7 +90,7 @@ pub fn whole(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// Changes the bytes received in a document of one row, because equal runs count once.
+/// Changes the bytes received in a document with a single row, because identical runs would count as copies.
 pub fn received(mut document: Document, bytes: u64) -> Document {
     (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
     document
@@ -100,7 +100,7 @@ pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Records this many failures.
+/// Records a failure this many times.
 pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
     (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
 }

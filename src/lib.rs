@@ -48,7 +48,7 @@ pub mod worker;
 pub(crate) mod fixtures;
 mod proc;
 
-/// Commands other than a single run.
+/// All commands other than a single run.
 pub const COMMANDS: cli::Commands = cli::Commands {
     named: &[
         serve::COMMAND,

@@ -1,4 +1,4 @@
-//! Reads `/proc` of a process or one of its threads.
+//! Reads what `/proc` tells about a process or one of its threads.
 //!
 //! The crate `procfs` would replace only a few lines. It has neither `netstat` nor `sockstat`, drops the flags of Unix
 //! sockets, requires every field of a file, and panics at a truncated `stat`.
@@ -7,25 +7,26 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-/// Length of the kernel's ticks of processor time, in nanoseconds.
+/// Length of a tick, in which the kernel reports processor time, in nanoseconds.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// The contents of a `stat` file.
+/// The contents of a `stat` file, as far as they are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Name of the program or thread.
     pub name: String,
-    /// True if it is running; a zombie is still listed.
+    /// True if the process or thread has not ended. A zombie has ended, but is still listed.
     pub is_alive: bool,
-    /// Process group.
+    /// Number of the process group.
     pub group: i32,
-    /// Processor time. For a process, includes ended threads.
+    /// Processor time in nanoseconds. That of a process includes its ended threads.
     pub cpu_ns: u64,
-    /// Start time since boot.
+    /// Start time in nanoseconds since the machine was booted.
     pub started_ns: u64,
 }
 
-/// The numeric entries of a directory of `/proc`, descending: the latest process comes first.
+/// Numbers among the names in a directory of `/proc`, such as processes, in descending order: usually the latest
+/// process comes first.
 pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?;
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -33,32 +34,33 @@ pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None` if it is gone.
+/// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None` if it no longer exists or cannot be read.
 pub fn stat(path: &str) -> Option<Stat> {
     parse_stat(&line(&format!("/proc/{path}/stat"))?)
 }
 
-/// A thread's processor time, and its wait for a processor while ready to run, both in nanoseconds and as exact as the
-/// kernel has them. `None` if the thread is gone; the wait is `None` if unknown.
+/// A thread's processor time, and the time for which it was ready to run but waited for a processor, both in
+/// nanoseconds. `None` if the thread no longer exists. Without the kernel's scheduling statistics, the first is exact
+/// only to [`TICK_NS`], and the second is `None`.
 pub fn thread_ns(process: u32, thread: u32) -> Option<(u64, Option<u64>)> {
     let path = format!("{process}/task/{thread}");
     let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
     exact.map(|(cpu_ns, queued_ns)| (cpu_ns, Some(queued_ns))).or_else(|| stat(&path).map(|stat| (stat.cpu_ns, None)))
 }
 
-/// The processors allowed for a thread, as a list such as `0-3,8`.
+/// The processors on which a thread may run, as a list such as `0-3,8`; `None` if unknown.
 pub fn allowed(process: u32, thread: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }
 
-/// The online processors, as a list such as `0-3,8`.
+/// The processors that are online, as a list such as `0-3,8`; `None` if unknown.
 pub fn online() -> Option<String> {
     line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
 }
 
-/// Parses a list such as `0-3,8` of processors or other numbers.
+/// Parses a list such as `0-3,8` of processors or other numbers; `None` if it is malformed.
 pub fn members(list: &str) -> Option<Vec<u32>> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -68,7 +70,7 @@ pub fn members(list: &str) -> Option<Vec<u32>> {
     Some(ranges?.into_iter().flatten().collect())
 }
 
-/// A file of one line, read with as few system calls as possible.
+/// The start of a file, at most 1,024 bytes, read with as few system calls as possible.
 fn line(path: &str) -> Option<String> {
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read(&mut text).ok()?;
@@ -90,7 +92,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The first two of three numbers. Without these statistics, the kernel reports three zeros.
+/// The first two of three numbers. If the kernel keeps no statistics, all three are zero: `None`.
 fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let [cpu_ns, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];

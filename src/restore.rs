@@ -1,4 +1,4 @@
-//! The command `onrush restore`: restores settings left changed by a killed experiment.
+//! The command `onrush restore`: restores kernel settings that a killed experiment left changed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{EXIT_WRONG, Screen, say};
 use crate::sysctl::{self, DIRECTORY, Leftover, Restoration};
 
-/// The command.
+/// The command `onrush restore`.
 pub const COMMAND: Command = Command {
     name: RESTORE.name,
     about: "reset kernel settings that a killed lab left",
@@ -42,7 +42,7 @@ fn parse(args: &[OsString]) -> Result<Option<()>, String> {
     RESTORE.read(args, ())
 }
 
-/// Restores settings and prints one line each; returns the exit code.
+/// Restores the settings and prints a line about each; returns the exit code.
 fn run() -> u8 {
     match sysctl::restore(Path::new(DIRECTORY)) {
         Ok(left) => print(&left),
@@ -53,7 +53,8 @@ fn run() -> u8 {
     }
 }
 
-/// Prints the outcome of each setting; returns the exit code.
+/// Prints what became of each setting; returns the exit code, which is zero only if all are
+/// restored.
 fn print(left: &Leftover) -> u8 {
     let mut screen = Screen::open(false);
     let mut line = |line: &str| screen.print(&format!("{line}\n"));

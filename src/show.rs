@@ -10,7 +10,7 @@ use crate::record;
 use crate::report::form::{self, PrintedReport, ReportForm};
 use crate::saved;
 
-/// The command.
+/// The command `onrush show`.
 pub const COMMAND: Command = Command {
     name: SHOW.name,
     about: "print saved results as reports",
@@ -20,13 +20,13 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|show| CommandWork::new(move || run(&show)))),
 };
 
-/// Results to show, with options.
+/// The results to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShowOptions {
-    /// The files, at least one.
+    /// The files to show, at least one.
     inputs: Vec<PathBuf>,
     form: ReportForm,
-    /// True if percentiles are shown even without any in the report.
+    /// True to show percentiles even if the run's own report had none.
     percentiles: bool,
 }
 
@@ -74,7 +74,7 @@ fn parse(args: &[OsString]) -> Result<Option<ShowOptions>, String> {
     Ok(show)
 }
 
-/// Reads and prints each file; returns the exit code. Succeeds if at least one result could be shown.
+/// Reads and prints each file; returns the exit code, which is that of success if at least one result could be shown.
 fn run(show: &ShowOptions) -> u8 {
     let codes = show.inputs.iter().map(|path| {
         let printed = saved::document(path).and_then(|document| {

@@ -1,10 +1,10 @@
-//! The variance of batch figures, such as responses in equal parts of a run.
+//! The variance of figures of batches, such as the responses in equal parts of a run.
 
-/// Maximum correlation of neighbouring batches that is considered.
+/// Largest correlation of neighbouring batches that is taken into account; larger ones are reduced to it.
 const CORRELATION_MAX: f64 = 0.6;
 
-/// The variance of the figures of at least two consecutive batches. Correlated neighbours carry less information, and
-/// so enlarge the variance.
+/// The variance of the figures of consecutive batches, at least two. Neighbours that are correlated carry less
+/// information, and therefore increase the variance.
 pub fn batch_variance(figures: &[f64]) -> f64 {
     let mean = figures.iter().sum::<f64>() / figures.len() as f64;
     let deviations: Vec<f64> = figures.iter().map(|figure| figure - mean).collect();

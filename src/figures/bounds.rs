@@ -10,32 +10,32 @@ use onrush_text::units;
 use super::NS_PER_US;
 use crate::run::Outcome;
 
-/// Requests in flight at the end are ordinary up to this multiple of the expected number. If a target cannot keep up,
-/// they reach twice the number implied by its mean latency.
+/// The number of requests in flight at the end is ordinary up to this multiple of the expected number. If a target
+/// cannot keep up, it reaches twice the number implied by the mean latency.
 const ORDINARY: f64 = 1.5;
-/// Random variation adds at most this many.
+/// Random variation adds at most this many requests.
 const ORDINARY_FEW: u64 = 10;
-/// A percentile is known if its bounds differ by at most this share.
+/// A percentile counts as known if its bounds differ by at most this share.
 const KNOWN: f64 = 0.01;
 
 /// The bounds of a percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PercentileBounds {
-    /// The printed bound.
+    /// The lower bound, which is also what reports print.
     pub lower_ns: u64,
-    /// The percentile if failed, abandoned and dropped requests had taken forever. Unless the load was steady, the same
-    /// applies to requests still open when the run stopped. `None`: infinite.
+    /// The percentile if failed, abandoned and dropped requests had taken forever. Unless the load was steady, this
+    /// also applies to requests still open when the run stopped. `None` if the percentile would be infinite.
     pub upper_ns: Option<u64>,
 }
 
 impl PercentileBounds {
-    /// True if the bounds are close enough for a single figure.
+    /// True if the bounds are so close that a single figure is enough.
     pub fn is_known(&self) -> bool {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
     }
 
-    /// The bounds with the reason for them: `at least 1.20ms, with no upper bound, because 10 % of the requests due
-    /// failed`.
+    /// The bounds and the reason why they differ: `at least 1.20ms, with no upper bound, because 10 % of the requests
+    /// due failed`.
     pub fn with_reason(&self, missing: UnboundedRequests) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
@@ -57,10 +57,10 @@ impl fmt::Display for PercentileBounds {
     }
 }
 
-/// Due requests whose latency has no upper bound, by outcome.
+/// Due requests whose latency has no upper bound, counted by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnboundedRequests {
-    /// All due requests.
+    /// All due requests, including those with a known latency.
     pub due: u64,
     /// Failed requests.
     pub failed: u64,
@@ -68,9 +68,9 @@ pub struct UnboundedRequests {
     pub abandoned: u64,
     /// Dropped requests (`--max-late`).
     pub dropped: u64,
-    /// Requests unsent at the end.
+    /// Requests that were still unsent at the end.
     pub unsent: u64,
-    /// Requests in flight at the end that are more numerous, or older, than responses explain.
+    /// Requests in flight at the end that are more, or older, than the responses explain.
     pub hanging: u64,
 }
 
@@ -98,13 +98,13 @@ impl fmt::Display for UnboundedRequests {
     }
 }
 
-/// True if a scheduled run ended with more requests in flight than the latencies explain, because the target cannot
-/// keep up.
+/// True if a scheduled run ended with more requests in flight than its latencies explain, which happens if the target
+/// cannot keep up.
 pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     let (Some(schedule), Some(open_loop)) = (&plan.schedule, outcome.totals.open_loop.as_deref()) else { return false };
     let scheduled = &open_loop.scheduled;
     let (Some(mean_ns), Some(max_ns)) = (scheduled.mean(), scheduled.max()) else { return false };
-    // Older requests count as hanging.
+    // Requests that are older count as hanging.
     let slowest_ns = (max_ns as f64 * ORDINARY) as u64;
     let young = open_loop.open.iter().flat_map(|ages| ages.values()).filter(|(age_ns, _)| *age_ns <= slowest_ns);
     let young: u64 = young.map(|(_, count)| count).sum();
@@ -112,18 +112,20 @@ pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     young as f64 > usual_peak_in_flight(per_s, mean_ns, send_group_size(plan, outcome))
 }
 
-/// The mean rate of due requests in the last moments of a run, per second; zero without any.
+/// The mean rate of due requests in the last `moments` of a run, per second; zero if `moments` or the run has no
+/// length.
 pub(super) fn recent_due_rate(schedule: &Schedule, elapsed: Duration, moments: Duration) -> f64 {
     let from = elapsed.saturating_sub(moments);
     if from < elapsed { schedule.per_second_between(from, elapsed) } else { 0.0 }
 }
 
-/// The usual maximum number of requests in flight, for this rate and mean latency, with `together` requests per send.
+/// The largest usual number of requests in flight at this rate and mean latency, if `together` requests are sent at a
+/// time.
 pub fn usual_peak_in_flight(per_s: f64, mean_ns: f64, together: u64) -> f64 {
     per_s * mean_ns / 1e9 * ORDINARY + (ORDINARY_FEW + together) as f64
 }
 
-/// Number of requests that each thread of a scheduled run sends together.
+/// Number of requests that each thread sends at a time: its part of a burst, or a batch of the script.
 pub fn send_group_size(plan: &Plan, outcome: &Outcome) -> u64 {
     match plan.schedule.as_ref().map(|schedule| (schedule.arrivals, schedule.part.of)) {
         Some((Arrivals::Burst(burst), parts)) => burst.get().div_ceil(parts),

@@ -20,7 +20,7 @@ use crate::run::{Outcome, nanos};
 /// The latencies that wrk would print for this run.
 pub fn rewrite_as_wrk(plan: &Plan, outcome: &Outcome) -> CorrectedLatencies {
     let totals = &outcome.totals;
-    // wrk counts a batch as one request.
+    // For wrk, a batch is one request.
     let latency = totals.batch_latency.as_deref().unwrap_or(&totals.latency);
     CorrectedLatencies::new(latency, plan.timeout, batch_spacing_us(plan, outcome))
 }
@@ -28,7 +28,7 @@ pub fn rewrite_as_wrk(plan: &Plan, outcome: &Outcome) -> CorrectedLatencies {
 /// wrk's E for this run, in whole microseconds.
 pub fn batch_spacing_us(plan: &Plan, outcome: &Outcome) -> u64 {
     let counters = &outcome.totals.counters;
-    // Unneeded connections did not contribute to the rate.
+    // Connections that were no longer needed did not contribute to the rate.
     let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
     let connections = match &plan.levels {
         Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
@@ -37,12 +37,12 @@ pub fn batch_spacing_us(plan: &Plan, outcome: &Outcome) -> u64 {
     mean_spacing_us(outcome.elapsed, counters.batches, connections)
 }
 
-/// Latencies in whole microseconds, rewritten as wrk does.
+/// Latencies in whole microseconds, corrected as wrk does it.
 #[derive(Clone, Debug)]
 pub struct CorrectedLatencies {
-    /// The recorded values, ascending.
+    /// The recorded values in ascending order.
     trains: Vec<CorrectionSeries>,
-    /// E in microseconds; zero adds nothing.
+    /// E in microseconds; if it is zero, no values are added.
     spacing_us: u64,
     min_us: u64,
     max_us: u64,
@@ -56,13 +56,13 @@ pub struct CorrectedLatencies {
 struct CorrectionSeries {
     value: u64,
     count: u64,
-    /// Number of values added below each recorded one.
+    /// Number of values added below each of the recorded ones.
     added: u64,
 }
 
 impl CorrectedLatencies {
-    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E. [`rewritten_count`] returns the
-    /// resulting count beforehand.
+    /// Corrects the measured latencies, leaving out those above `timeout`. `spacing_us` is E. The number of values must
+    /// fit 64 bits: [`rewritten_count`] tells it beforehand.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
@@ -80,7 +80,7 @@ impl CorrectedLatencies {
         rewritten
     }
 
-    /// The figures of the table row, in microseconds.
+    /// The figures of the report's latency row, in microseconds.
     pub fn summary_us(&self) -> SummaryStatistics {
         let Some(mean) = self.mean_us() else { return SummaryStatistics::default() };
         let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
@@ -114,7 +114,8 @@ impl CorrectedLatencies {
         reached
     }
 
-    /// All values, recorded or added, ascending with their counts. Takes time and memory for each of them.
+    /// All values, recorded and added, in ascending order with their counts. The time and memory needed grow with the
+    /// number of different values.
     pub fn value_counts(&self) -> Vec<(u64, u64)> {
         let mut counts = HashMap::new();
         for train in &self.trains {
@@ -127,7 +128,7 @@ impl CorrectedLatencies {
         values
     }
 
-    /// Adds a recorded value with everything that wrk derives from it.
+    /// Adds a recorded value, and everything that wrk derives from it.
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
         let added = added_count(value, spacing);
@@ -140,13 +141,13 @@ impl CorrectedLatencies {
         self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
     }
 
-    /// The binned values in nanoseconds, with the exact figures.
+    /// The values in bins, in nanoseconds, with the exact figures.
     pub fn distribution(&self) -> Distribution<u64> {
         let mut bins = Distribution::new();
         for &CorrectionSeries { mut value, count, added } in &self.trains {
             let mut left = added + 1;
             while left > 0 {
-                // All values of a bin are recorded at once.
+                // All values in the same bin are recorded at once.
                 let start_us = bins.bin_start(value * 1000).div_ceil(1000);
                 let here = ((value - start_us) / self.spacing_us.max(1) + 1).min(left);
                 bins.record_many(value * 1000, here * count);
@@ -163,7 +164,7 @@ impl CorrectedLatencies {
         bins
     }
 
-    /// The number of values, recorded or added, up to `bound`.
+    /// Number of values, recorded or added, that are at most `bound`.
     fn count_up_to(&self, bound: u64) -> u64 {
         let up_to = |train: &CorrectionSeries| match train.value.checked_sub(bound) {
             None | Some(0) => 1 + train.added,
@@ -174,27 +175,28 @@ impl CorrectedLatencies {
     }
 }
 
-/// The number of latencies after rewriting, however large.
+/// Number of latencies after the correction, which may exceed 64 bits.
 pub fn rewritten_count(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
     let longest = timeout.map_or(u64::MAX, nanos);
     let values = latency.values().filter(|&(value, _)| value <= longest);
     values.map(|(value, count)| u128::from(count) * (1 + u128::from(added_count(round_to_us(value), spacing_us)))).sum()
 }
 
-/// The number of values that wrk adds below `value` for this E.
+/// Number of values that wrk adds below `value` with this E.
 fn added_count(value: u64, spacing: u64) -> u64 {
     if spacing == 0 || value / 2 < spacing { 0 } else { value.div_ceil(spacing) - 2 }
 }
 
-/// wrk's E: the mean spacing of the batches on one connection, in whole microseconds. Zero if there were fewer batches
-/// than connections: then wrk rewrites nothing.
+/// wrk's E: the mean spacing of batches on a connection, in whole microseconds. Zero if there were fewer batches than
+/// connections, in which case wrk corrects nothing.
 pub fn mean_spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
     let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     let per_connection = batches / u64::from(connections.max(1));
     elapsed_us.checked_div(per_connection).unwrap_or(0)
 }
 
-/// Rounds nanoseconds to whole microseconds: on average the difference of two clock readings in whole microseconds.
+/// Rounds nanoseconds to whole microseconds. On average, this equals the difference of two clock readings in whole
+/// microseconds.
 fn round_to_us(ns: u64) -> u64 {
     (ns + 500) / 1000
 }

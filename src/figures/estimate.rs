@@ -20,38 +20,38 @@ use super::bounds::PercentileBounds;
 pub struct DueRequests {
     /// Latencies of complete responses, in nanoseconds, including those after the end of the run.
     pub completed: Distribution<u64>,
-    /// Ages of requests without a complete response, except failed ones: lower bounds of their latency.
+    /// Ages of requests without a complete response, except failed ones. Their latency is at least their age.
     pub censored: Distribution<u64>,
-    /// The part of `censored` still open when the run stopped.
+    /// The part of `censored` that was still open when the run stopped.
     pub open: Distribution<u64>,
-    /// Ages from which requests of a warm-up count.
+    /// Ages of the requests left over from a warm-up at its end, from which they are taken into account.
     pub entered: Distribution<u64>,
-    /// Failed requests.
+    /// Number of failed requests.
     pub failed: u64,
-    /// True if the load on the target was steady up to the end, with no request waiting unsent and the target
-    /// responding. Open requests are then like others.
+    /// True if the load on the target was steady up to the end, no request was waiting to be sent, and the target was
+    /// responding. Open requests are then assumed to be like others.
     pub is_steady: bool,
 }
 
-/// A percentile as far as known, in nanoseconds.
+/// A percentile, as far as it is known, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownPercentile {
     /// An estimate.
     About(u64),
-    /// Larger than the age of every request.
+    /// A bound: the percentile is above the age and latency of every request.
     Above(u64),
-    /// At least this large.
+    /// A bound: the percentile is at least this large.
     AtLeast(u64),
 }
 
 /// The number of requests that had ended after each latency.
 #[derive(Clone, Debug)]
 struct LatencyCurve {
-    /// Latencies, ascending, and the number of requests that took no longer, possibly fractional.
+    /// Latencies in ascending order, each with the number of requests, possibly fractional, that took no longer.
     steps: Vec<(u64, f64)>,
     /// The exact maximum latency.
     max_ns: u64,
-    /// Number of all requests.
+    /// Number of all requests, including those that never end.
     all: u64,
 }
 
@@ -59,18 +59,18 @@ struct LatencyCurve {
 #[derive(Clone, Debug)]
 pub struct PercentileEstimates {
     due: DueRequests,
-    /// The most likely curve: open, abandoned and dropped requests are like others of their age, and failed ones are
+    /// The most likely curve: open, abandoned and dropped requests behave like others of their age, and failed ones are
     /// left out.
     likely: LatencyCurve,
-    /// The lower bound: requests took no longer than their age, and failed ones are left out.
+    /// The curve of the lower bound: requests took no longer than their age, and failed ones are left out.
     least: LatencyCurve,
-    /// The maximum age or latency.
+    /// The largest age or latency of any request.
     largest_ns: u64,
 }
 
 impl LatencyCurve {
-    /// The curve of requests that took `ended`. `entered` are ages from which some were observed, `censored` ages up to
-    /// which others were. `endless` requests took longer than any latency.
+    /// The curve of requests that took the times in `ended`. Some were observed only from the ages in `entered`, and
+    /// others only up to the ages in `censored`. `endless` requests took longer than any latency.
     fn new(
         ended: &[&Distribution<u64>],
         censored: Option<&Distribution<u64>>,
@@ -105,7 +105,7 @@ impl LatencyCurve {
         Self { steps, max_ns: all_ended.max().unwrap_or(0), all }
     }
 
-    /// The latency of the request with this rank; `None` if longer than any.
+    /// The latency of the request with this rank; `None` if it exceeds all latencies.
     fn at_rank(&self, rank: u64) -> Option<u64> {
         let reached = self.steps.partition_point(|(_, ended)| *ended < rank as f64 - 0.5);
         let (latency, _) = self.steps.get(reached)?;
@@ -118,7 +118,7 @@ impl LatencyCurve {
 }
 
 impl PercentileEstimates {
-    /// The estimate for a scheduled run with this many failed requests.
+    /// The estimates for a scheduled run with this many failed requests; see [`DueRequests::is_steady`].
     pub fn from_open_loop(open_loop: &OpenLoopStats<u64>, failed: u64, is_steady: bool) -> Self {
         let OpenLoopStats { scheduled, later, censored, open, entered, later_failed, .. } = open_loop;
         let some = |ages: &Option<Box<Distribution<u64>>>| ages.as_deref().cloned().unwrap_or_default();
@@ -128,7 +128,7 @@ impl PercentileEstimates {
         Self::new(DueRequests { completed, censored, open: some(open), entered: some(entered), failed, is_steady })
     }
 
-    /// Computes the percentiles over these requests.
+    /// Computes the estimates for these requests.
     pub fn new(due: DueRequests) -> Self {
         let none = Distribution::new();
         let likely = LatencyCurve::new(&[&due.completed], Some(&due.censored), &due.entered, 0);
@@ -152,7 +152,8 @@ impl PercentileEstimates {
         &self.due
     }
 
-    /// The printed percentile; `None` without responses.
+    /// The percentile as reports print it: an estimate, or a bound if the outcome of open requests matters. `None`
+    /// without responses.
     pub fn percentile(&self, percent: f64) -> Option<KnownPercentile> {
         if self.due.completed.count() == 0 {
             return None;
@@ -164,15 +165,15 @@ impl PercentileEstimates {
         let DueRequests { completed, censored, open, entered, .. } = &self.due;
         let others = censored.without_part(open);
         let most = LatencyCurve::new(&[completed], Some(&others), entered, open.count()).percentile(percent);
-        // An open request would not necessarily have been faster than all others.
+        // An open request would not have been faster than every other one.
         let fastest = completed.min().unwrap_or(0);
         let least = self.least.percentile(percent).unwrap_or(self.largest_ns).max(fastest);
         let is_known = PercentileBounds { lower_ns: least, upper_ns: most }.is_known();
         Some(likely.filter(|_| is_known).map_or(KnownPercentile::AtLeast(least), KnownPercentile::About))
     }
 
-    /// The bounds of a percentile: the printed one, and the one with requests that never end; `None` if no request was
-    /// due.
+    /// The bounds of a percentile: the lower one as printed, the upper one with requests that never end. `None` if no
+    /// request was due.
     pub fn bounds(&self, percent: f64) -> Option<PercentileBounds> {
         let lower_ns = self.percentile(percent).map(KnownPercentile::ns).or_else(|| self.least.percentile(percent))?;
         let DueRequests { completed, censored, open, entered, failed, is_steady } = &self.due;
@@ -184,8 +185,8 @@ impl PercentileEstimates {
         Some(PercentileBounds { lower_ns, upper_ns: most.percentile(percent).map(|ns| ns.max(lower_ns)) })
     }
 
-    /// The percentile for a gate if requests open when the run stopped end at once, and if they never end; `None`:
-    /// infinite. Failed, abandoned and dropped requests never end.
+    /// The percentile for a gate in two cases: requests that were open when the run stopped end at once, or never.
+    /// Failed, abandoned and dropped requests never end. `None` stands for infinity.
     pub fn extremes(&self, percent: f64) -> [Option<u64>; 2] {
         let DueRequests { completed, censored, open, entered, failed, .. } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
@@ -194,7 +195,8 @@ impl PercentileEstimates {
         [at_once.percentile(percent), never.percentile(percent)]
     }
 
-    /// The estimate as a distribution of whole requests. Requests above the maximum latency count with the maximum age.
+    /// The estimate as a distribution of whole requests. Requests beyond the last known latency are recorded at the
+    /// largest age or latency.
     pub fn distribution(&self) -> Distribution<u64> {
         let curve = if self.due.is_steady { &self.likely } else { &self.least };
         if self.due.censored.count() == 0 && self.due.entered.count() == 0 {
@@ -212,14 +214,14 @@ impl PercentileEstimates {
 }
 
 impl KnownPercentile {
-    /// The estimate or the bound.
+    /// The estimate or bound in nanoseconds, without its sign.
     pub fn ns(self) -> u64 {
         match self {
             Self::About(ns) | Self::Above(ns) | Self::AtLeast(ns) => ns,
         }
     }
 
-    /// The sign printed before a bound.
+    /// The sign printed before a bound; empty for an estimate.
     pub fn bound_sign(self) -> &'static str {
         match self {
             Self::About(_) => "",

@@ -1,31 +1,31 @@
 //! Requests without a complete response, by what is known of their latency.
 
-/// Numbers of requests without a complete response.
+/// Numbers of due requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IncompleteRequests {
-    /// Completed after the end of the run, which went on to learn their latency.
+    /// Completed after the end of the run, which continued in order to learn their latency.
     pub later: u64,
-    /// In flight or unsent when the run stopped.
+    /// In flight or still unsent when the run stopped.
     pub open: u64,
-    /// Abandoned or dropped.
+    /// Abandoned after a time limit, or dropped.
     pub given_up: u64,
-    /// Failed requests, which are in no figure.
+    /// Failed requests, which no figure includes.
     pub failed: u64,
 }
 
 impl IncompleteRequests {
-    /// Splits `censored` requests into `open` ones and those given up.
+    /// Splits `censored` requests into the `open` ones and those given up.
     pub fn new(censored: u64, open: u64, failed: u64) -> Self {
         let open = open.min(censored);
         Self { later: 0, open, given_up: censored - open, failed }
     }
 
-    /// Number of requests with a latency or an age.
+    /// Number of requests whose latency or age is known: all except the failed ones.
     pub fn timed_count(self) -> u64 {
         self.later + self.open + self.given_up
     }
 
-    /// One line per kind present, for a histogram of HdrHistogram.
+    /// One comment line for each kind that occurred, for a histogram in HdrHistogram's format.
     pub fn histogram_comments(self) -> String {
         let line = |name: &str, count: u64, what: &str| match count {
             0 => String::new(),

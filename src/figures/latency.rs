@@ -1,4 +1,4 @@
-//! The latency shown in the text: as measured, or as the imitated tool would show it.
+//! The latency that the text report shows: as measured, or as the imitated tool would show it.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use super::SummaryStatistics;
 use super::correct::{CorrectedLatencies, rewrite_as_wrk};
 use crate::run::Outcome;
 
-/// The latency shown in the text.
+/// The latency that the text report shows.
 pub enum ShownLatency<'a> {
-    /// Measured latencies.
+    /// Latencies as measured; with a schedule, since requests were due.
     Measured(Cow<'a, Distribution<u64>>),
-    /// Latencies as the imitated tool would show them.
+    /// Latencies corrected as the imitated tool would.
     Rewritten(CorrectedLatencies),
-    /// wrk2's record, in whole microseconds.
+    /// The latencies that wrk2 would record, in whole microseconds.
     Wrk2(Cow<'a, Distribution<u64>>),
 }
 
 impl<'a> ShownLatency<'a> {
-    /// The shown latency of a run.
+    /// The latency that the text report of a run shows.
     pub fn from_outcome(plan: &Plan, outcome: &'a Outcome) -> Self {
         let Totals { latency, open_loop, .. } = &outcome.totals;
         match (open_loop.as_deref(), plan.dialect) {
@@ -32,7 +32,7 @@ impl<'a> ShownLatency<'a> {
         }
     }
 
-    /// The figures of the latency row, in microseconds.
+    /// The figures of the report's latency row, in microseconds.
     pub fn summary_us(&self) -> SummaryStatistics {
         match self {
             Self::Measured(latency) => SummaryStatistics::from_distribution(latency, NS_PER_US),

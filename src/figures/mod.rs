@@ -1,11 +1,11 @@
-//! Formulas on a run: rates, wrk's latencies, bounds of percentiles, times without responses.
+//! Formulas for the figures of a run: rates, wrk's latencies, bounds of percentiles, times without responses.
 //!
-//! Nothing here is a judgement or a sentence, and nothing is measured.
+//! Nothing here judges, words a sentence, or measures.
 //!
-//! `rate` computes rates, and `batches` their variance. `latency` and `summary` are about the latency of the text, and
-//! `correct` about wrk's. For runs with a rate, `estimate` and `bounds` are about percentiles, and `incomplete` about
-//! requests without a response. `silences` are times without responses; `unavailable` ones count as an outage of the
-//! target.
+//! `rate` computes rates, and `batches` their variance. `latency` and `summary` compute the latency in the text report,
+//! and `correct` that of wrk. For runs with a rate, `estimate` and `bounds` compute percentiles, and `incomplete`
+//! counts requests without a response. `silences` finds times without responses, and `unavailable` those that count as
+//! an outage of the target.
 
 pub mod batches;
 pub mod bounds;

@@ -1,4 +1,4 @@
-//! The rate of a run.
+//! Rates of a run, reached and requested.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use onrush_stats::{Counters, Errors, RowFigures, Timeline};
 use super::bounds;
 use crate::run::{Outcome, RunEnd};
 
-/// A count per second; zero for a time of zero.
+/// A count per second; zero if no time has passed.
 pub fn count_per_second(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
 }
 
-/// The mean rate of due requests during the run, per second, with the schedule continued beyond `-n`; `None` without a
-/// schedule.
+/// The mean rate of due requests during the run, per second. After the last request of `-n`, the schedule is assumed to
+/// continue. `None` without a schedule.
 pub fn requested_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let schedule = plan.schedule.as_ref()?;
     match outcome.totals.open_loop.as_deref() {
-        // With random arrivals, the drawn number may be far from the mean.
+        // With random arrivals, the number of requests drawn may be far from the mean.
         Some(open_loop) if schedule.arrivals == Arrivals::Poisson => {
             Some(count_per_second(open_loop.due + open_loop.beyond, outcome.elapsed.as_secs_f64()))
         }
@@ -27,8 +27,9 @@ pub fn requested_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     }
 }
 
-/// [`requested_per_s`] without the requests that a target which keeps up has in flight at the end. If the last response of
-/// `-n` ends the run, without the requests after it.
+/// [`requested_per_s`], less the requests that are usually in flight at the end with a target that keeps up. If the
+/// last response of `-n` ends the run, less the requests that would have been due after the last one. `None` without a
+/// schedule.
 pub fn requested_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let asked_per_s = requested_per_s(plan, outcome)?;
     let elapsed_s = outcome.elapsed.as_secs_f64();
@@ -38,22 +39,22 @@ pub fn requested_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let in_flight = if outcome.ended == RunEnd::Requests {
         (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
-        // Each request carried over from a warm-up balances one in flight at the end, except those that the schedule
-        // has due at the very end of the warm-up: they are among the requested ones.
+        // Each request carried over from a warm-up balances one in flight at the end, except those that were due at the
+        // very end of the warm-up: they count as requested.
         let Counters { open_at_end, carried, .. } = outcome.totals.counters;
         let carried = (carried + open_loop.carried) as f64;
         let on_the_border = (asked_per_s * elapsed_s - open_loop.due as f64).clamp(0.0, carried);
         (open_at_end as f64 - (carried - on_the_border)).max(0.0)
     };
     let ordinary = expected_in_flight_at_end(plan, outcome) + bounds::send_group_size(plan, outcome) as f64;
-    // Bursts may have more requests due than the rate has in that time.
+    // In bursts, more requests may be due than the rate implies for that time.
     Some((asked_per_s - in_flight.min(ordinary) / elapsed_s).max(0.0))
 }
 
-/// The number of requests that a target which keeps up has in flight at the end, plus two standard deviations.
+/// The number of requests in flight at the end with a target that keeps up, plus two standard deviations.
 ///
-/// With constant latencies the number is the rate of the last moments times the mean latency (Little's law) of the
-/// first third of the responses. If slow responses are still missing among those, it is the number in flight after a
+/// With constant latencies, this number is the rate of the last moments times the mean latency of the first third of
+/// the responses (Little's law). If slow responses are still missing among those, it is the number in flight after a
 /// third of the time. For a steadily growing queue, the first is a sixth of the number in flight at the end, the second
 /// a third.
 ///
@@ -71,13 +72,13 @@ fn expected_in_flight_at_end(plan: &Plan, outcome: &Outcome) -> f64 {
         most
     } else {
         let mean_ns = (early.scheduled.sum_ns / u128::from(early.completed.max(1))) as u64;
-        // A larger number comes from an overload at the start.
+        // A larger number would come from an overload at the start.
         in_time(mean_ns).max((in_flight_after_a_third(outcome) as f64).min(most))
     };
     expected + 2.0 * expected.sqrt()
 }
 
-/// The first rows that contain a third of all responses.
+/// The first rows of the timeline, up to a third of all responses.
 fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
     let Timeline { rows, .. } = &outcome.timeline;
     let all: u64 = rows.iter().map(|row| row.completed).sum();
@@ -91,8 +92,8 @@ fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
     early
 }
 
-/// The increase in requests in flight during the first third of the run. At least zero, and zero without a sufficiently
-/// short row.
+/// By how much the requests in flight increased during the first third of the run. Never negative, and zero if the rows
+/// are too long to tell.
 fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     let rows = &outcome.timeline.rows;
     let (started, ended) = rows[..rows.len() / 3].iter().fold((0, 0), |(started, ended), row| {
@@ -102,9 +103,9 @@ fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     started.saturating_sub(ended)
 }
 
-/// The requests counted in the rate. Requests carried over from a warm-up complete in the window and balance the
-/// requests in flight at the end. If the last request ends the run, none is in flight, so only requests started in the
-/// window count.
+/// Number of requests on which the rate is based. Requests carried over from a warm-up complete in the measured time,
+/// and balance the requests in flight at the end. If the last request ends the run, none is in flight, so that only
+/// requests started in the measured time count.
 pub fn counted_requests(outcome: &Outcome) -> u64 {
     let Counters { completed, carried, .. } = outcome.totals.counters;
     if outcome.ended == RunEnd::Requests { completed.saturating_sub(carried) } else { completed }

@@ -6,10 +6,10 @@ use onrush_stats::{Distribution, Gap};
 
 use crate::run::Outcome;
 
-/// A silence is notable from this multiple of the usual latency.
+/// A silence is notable if it takes at least this multiple of the usual latency.
 const SILENCE_FACTOR: u64 = 10;
 
-/// Notable silences, each with the nanoseconds during which onrush could have noticed a response.
+/// The notable silences of a run, each with the nanoseconds during which onrush could have noticed a response.
 pub fn notable_silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let totals = &outcome.totals;
     if plan.once || totals.counters.completed == 0 {
@@ -20,15 +20,15 @@ pub fn notable_silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
 }
 
-/// Minimum noticeable length of a notable silence, in nanoseconds, for this latency.
+/// Length in nanoseconds from which a silence is notable in a run with this latency.
 pub fn min_silence_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
-    // In a closed loop a silence means one slow response per connection. With a schedule there may be many.
+    // In a closed loop, one silence means one slow response per connection. With a schedule, it may mean many.
     let ordinary_percent = if has_schedule { 50.0 } else { 99.0 };
     latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR).max(GAP_MIN_NS)
 }
 
-/// The nanoseconds of a gap during which onrush could have noticed a response: neither stalled nor held up by its
-/// script, with connections in the current stage.
+/// Nanoseconds of a gap during which onrush could have noticed a response: it was neither stalled nor held up by its
+/// script, and the current stage had connections.
 pub fn observed_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
     let not_stalled = uncovered_parts(gap, &outcome.stalls).into_iter();
     let free_ns: u64 = not_stalled.flat_map(|part| uncovered_parts(part, &outcome.in_script)).map(Gap::length_ns).sum();

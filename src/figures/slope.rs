@@ -1,6 +1,6 @@
 //! A straight line through points, by least squares.
 
-/// The slope and its standard error; `None` for fewer than three points.
+/// The slope of the line and its standard error; `None` for fewer than three points.
 pub fn linear_slope(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if points.len() < 3 {
         return None;

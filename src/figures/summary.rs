@@ -1,4 +1,4 @@
-//! The figures of a distribution that wrk's table shows.
+//! The figures of a distribution that wrk's table contains.
 
 use onrush_stats::{Binned, Distribution};
 
@@ -18,7 +18,7 @@ pub struct SummaryStatistics {
 }
 
 impl SummaryStatistics {
-    /// The exact figures of a distribution, divided by `unit`.
+    /// The exact figures of a distribution, each divided by `unit`; zero without values.
     pub fn from_distribution(distribution: &Distribution<u64>, unit: f64) -> Self {
         Self {
             mean: distribution.mean().unwrap_or(0.0) / unit,
@@ -29,7 +29,7 @@ impl SummaryStatistics {
         }
     }
 
-    /// The figures as wrk2 computes them from the bins; without values, most are NaN.
+    /// The figures as wrk2 computes them from its bins. Without values, most are NaN.
     pub fn from_bins(distribution: Binned<'_>) -> Self {
         Self {
             mean: distribution.mean(),

@@ -10,10 +10,10 @@ use onrush_stats::silences::{GAP_MIN_NS, uncovered_parts, union_of_gaps};
 use super::silences::notable_silences;
 use crate::run::{DueGap, Outcome, nanos};
 
-/// A target is unavailable after this many times the usual latency without a response.
+/// A target is unavailable if it sends no response for more than this many times the usual latency.
 const USUAL_FACTOR: u64 = 10;
 
-/// The unavailability of a run's target.
+/// The times in which a run's target was unavailable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailability {
     /// Unavailable times in order, each from the first due request to the next response.
@@ -21,16 +21,16 @@ pub struct Unavailability {
     /// The parts of `times` that count: onrush was neither stalled nor held up by its script, and requests could be due
     /// and sent.
     pub spans: Vec<Gap>,
-    /// Shorter times do not count. In nanoseconds.
+    /// Only longer times are recorded. In nanoseconds.
     pub longer_than_ns: u64,
     /// Measured time in nanoseconds.
     pub elapsed_ns: u64,
-    /// Total number of due requests, which is lower for threads that ended early.
+    /// Number of due requests in the whole run, which is lower if threads ended early.
     pub due_in_all: u64,
 }
 
 impl Unavailability {
-    /// `None` without a schedule, or if unknown.
+    /// The unavailability of a run's target; `None` without a schedule, or if the gaps between responses are unknown.
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let due_gaps = outcome.due_gaps.as_deref()?;
         let longer_than_ns = usual_latency_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
@@ -43,18 +43,19 @@ impl Unavailability {
         Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns, due_in_all })
     }
 
-    /// Share (0 to 1) of the measured time.
+    /// Share (0 to 1) of the measured time for which the target was unavailable.
     pub fn share(&self) -> f64 {
         (total_ns(&self.spans) as f64 / self.elapsed_ns as f64).min(1.0)
     }
 
-    /// Number of requests due during the unavailability.
+    /// Number of requests that were due while the target was unavailable.
     pub fn due(&self) -> u64 {
         self.times.iter().map(|time| time.due).sum::<u64>().min(self.due_in_all)
     }
 }
 
-/// The time without a response for far longer than usual, while requests were due or, without a schedule, in flight.
+/// Total time without a response, counting only stretches far longer than usual in which requests were due or, without
+/// a schedule, in flight.
 pub fn unanswered_time(plan: &Plan, outcome: &Outcome) -> Duration {
     let ns = match Unavailability::from_outcome(plan, outcome) {
         Some(unavailable) => total_ns(&unavailable.spans),
@@ -63,7 +64,7 @@ pub fn unanswered_time(plan: &Plan, outcome: &Outcome) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// The median latency in nanoseconds: over all responses, or over those unaffected by a time without responses and its
+/// The median latency in nanoseconds: of all responses, or of those unaffected by a time without responses and its
 /// backlog, whichever is lower.
 fn usual_latency_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
@@ -73,8 +74,8 @@ fn usual_latency_ns(outcome: &Outcome) -> u64 {
     free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
 
-/// The times in which missing responses say nothing about the target: onrush was stalled or held up by its script, or
-/// stages had no due requests or no connections.
+/// The times in which missing responses do not count against the target: onrush was stalled or held up by its script,
+/// or the stages had no due requests or no connections.
 fn excused_gaps(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
     let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle_times());
     let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.times_without_connections(0, elapsed_ns));
@@ -128,7 +129,7 @@ mod tests {
             outcome.totals.latency.record_many(2_000 * MS, slow);
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
             open_loop.held.get_or_insert_default().record_many(2_000 * MS, held);
-            // Bins are a thousandth wide.
+            // Bins are 0.1 % wide.
             (Unavailability::from_outcome(&plan, &outcome).unwrap().longer_than_ns + 20 * MS) / (100 * MS) * 100
         };
         assert_eq!([(999, 0), (3_000, 0), (3_000, 2_990)].map(|(slow, held)| limit_ms(slow, held)), [200, 20_000, 200]);
