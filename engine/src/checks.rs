@@ -1,7 +1,7 @@
 //! Checks of responses: failure statuses, required header fields, and required texts in bodies, in whatever pieces they
 //! arrive.
 //!
-//! Keeps no body. Per text, only the length of the longest match at the end of the body so far.
+//! Keeps no body: for each text, only the length of the longest match at the end of the body so far.
 
 use memchr::memmem::Finder;
 use onrush_plan as plan;
@@ -16,7 +16,7 @@ pub struct Checks {
     status: Option<StatusList>,
     headers: Vec<ExpectedHeader>,
     texts: Vec<Text>,
-    /// Memory of ended responses; boxed, as open requests hold it.
+    /// Memory of ended responses; boxed, as in open requests.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<Seen>>,
 }

@@ -19,8 +19,8 @@ use super::tally::Tally;
 /// regular way after other responses.
 const REFUSALS_MAX: u8 = 3;
 const RETURNS_MAX: u8 = u8::MAX;
-/// Bytes from the server kept as an example of an error: the beginning of a response, or of a failed gRPC call's
-/// message.
+/// Number of bytes from the server kept as an example of an error: the beginning of a response, or of a failed gRPC
+/// call's message.
 const EXAMPLE_BYTES: usize = 120;
 
 /// Characters before a fault in an example, and the mark for omitted characters.
@@ -42,9 +42,10 @@ pub struct Live {
     pub idle_since: Nanos,
     /// Number of bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
-    /// The error of a failed send. Received bytes still count. The end of the stream shows which requests were lost.
+    /// The error of a failed send. Received bytes still count, and only the end of the stream shows which requests were
+    /// lost.
     pub send_error: Option<Errno>,
-    /// Number of further requests allowed.
+    /// Number of further requests allowed on the connection.
     pub left: u64,
     /// Limit on requests in flight when a batch begins.
     pub depth: usize,
@@ -52,16 +53,16 @@ pub struct Live {
     pub draining: bool,
     /// True if the server ends the connection after the requests in flight: another connection may replace it.
     pub goes_away: bool,
-    /// Time since which the connection has only waited for the server to close it.
+    /// Time since which the connection has only been waiting for the server to close it.
     pub leaving_since: Option<Nanos>,
     /// Time of the last received bytes, or of the establishment.
     heard_at: Nanos,
-    /// Time since which the server has not let a request start.
+    /// Time since which the server has not allowed any request to start.
     stuck_since: Option<Nanos>,
     /// True if the connection does not wait for the server to close: the server was not told to, or is still busy with
     /// an abandoned request.
     pub leaves_at_once: bool,
-    /// True once a response is complete.
+    /// True once a response is complete, or the connection has waited long enough for one.
     pub answered: bool,
     /// True if something failed since the last complete response.
     pub troubled: bool,
@@ -73,7 +74,7 @@ pub struct Live {
     pub wake_at: Option<Nanos>,
     /// The memory for the response parts that the script reads, if any.
     shelf: Option<Shelf>,
-    /// The body so far of a response that may say that the port expects TLS, if it came on this connection.
+    /// The body so far of a response that may say that the port expects TLS, if one is arriving on this connection.
     refusal: Option<(StreamId, Vec<u8>)>,
     /// Readers of sent and of received frames, if there are frames and a transcript is wanted.
     pub frame_readers: Option<Box<[FrameReader; 2]>>,
@@ -115,7 +116,7 @@ impl Live {
         self.protocol.handle_sent(n);
     }
 
-    /// Starts the part of a batch's rest that leaves together, once the earlier requests have left. Returns true if
+    /// Once the earlier requests of a batch have left, starts those of the rest that leave together. Returns true if
     /// anything was started.
     pub fn start_rest_of_batch(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         self.open.any_waits() && self.start_waiting(at, tally)
@@ -185,7 +186,7 @@ impl Live {
         }
     }
 
-    /// Handles received bytes.
+    /// Handles received bytes: passes them to the protocol, records the events, and counts the bytes.
     pub fn handle_received(&mut self, bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         self.heard_at = at;
         if let Some(transcript) = &mut tally.transcript {
@@ -216,7 +217,7 @@ impl Live {
         tally.wants_body() || tally.watches() && is_sample(self)
     }
 
-    /// Notes that the kernel discarded `n` bytes of a body unread.
+    /// Records that the kernel discarded `n` bytes of a body unread.
     pub fn handle_skipped(&mut self, n: u64, at: Nanos, tally: &mut Tally, script: &mut Caller) {
         if tally.watches()
             && let Some(stream) = self.protocol.reading()
@@ -228,7 +229,7 @@ impl Live {
         self.process_input(&[], at, tally, script);
     }
 
-    /// Passes any bytes to the protocol and records its events; in one place, because it is inlined.
+    /// Passes bytes, if any, to the protocol and records its events; called from few places, because it is inlined.
     pub fn process_input(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         loop {
             let mut taken = 0;
@@ -672,7 +673,7 @@ impl Live {
         }
     }
 
-    /// Records bytes handed to the kernel.
+    /// Records sent bytes in the transcript.
     #[cold]
     pub fn transcribe_sent(&mut self, bytes: &[u8], at: Nanos, transcript: &mut Transcript) {
         transcript.record_sent(bytes, !self.open.is_empty(), at);
@@ -696,7 +697,8 @@ impl Live {
     }
 }
 
-/// The erroneous bytes from the server; empty if it only closed the connection.
+/// The beginning of the erroneous bytes, or the server's explanation. Empty if the server only closed the connection,
+/// or if the bytes would mean nothing to a reader.
 fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
@@ -707,8 +709,8 @@ fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     }
 }
 
-/// The surroundings of a place in the line that begins at `line`, from the beginning of the text or line if that is
-/// near.
+/// The text around a place in the line that begins at `line`; starts at the beginning of the text or of the line if
+/// that is near.
 fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
     // An unprintable byte is shown as four characters.
     let width = |byte: &u8| if matches!(byte, b' '..=b'~') { 1 } else { 4 };
@@ -719,7 +721,7 @@ fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
         example.extend_from_slice(ELLIPSIS);
     }
     if start > line && line > 0 {
-        // A field's name shows if its value is a secret.
+        // A field's name shows whether its value is a secret.
         let name = text[line..place].iter().take(EXAMPLE_MARGIN / 4).take_while(|byte| **byte != b':');
         example.extend(name.chain(b": ").chain(ELLIPSIS));
     }

@@ -1,4 +1,4 @@
-//! Time for which due requests wait because every connection is busy: has a request in flight, or pauses for the
+//! Time for which due requests wait because every connection is busy: it has a request in flight, or pauses for the
 //! script.
 //!
 //! Waiting is not counted while a connection is missing, while the plan wants none, while the worker is stalled or held
@@ -14,7 +14,7 @@ use crate::backend::Backend;
 /// Lateness, in nanoseconds, from which an idle loop counts as stalled when it reaches a timer or a due request.
 const LATE_NS: u64 = 10_000_000;
 
-/// A time in which a worker was held up.
+/// A period in which a worker was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeldUp {
     /// Start of the delay.
@@ -92,8 +92,8 @@ impl<B: Backend> Engine<B> {
         crowding.counted_until = now;
     }
 
-    /// Does not count waiting after a stall. Requests due during the stall are sent on the existing connections, which
-    /// were enough before. Ends after the length of the stall.
+    /// Stops counting waits after a stall, for as long as the stall took: requests due during the stall are sent on the
+    /// existing connections, which were enough before.
     fn forgive_stall(&mut self, now: Nanos) {
         let began_at = self.turn.began_at;
         let has_waited = self.dispatch.pacer.due_at() < began_at;

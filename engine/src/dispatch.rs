@@ -1,8 +1,8 @@
 //! Starts requests: which, when, and on which connection. No other place starts any.
 //!
-//! A connection with room for a request joins the list of ready ones. When a connection is ready and a request is due
-//! by the pacer, the source's next batch starts there. In the closed loop a request is always due: a connection that
-//! becomes ready gets its next batch at once, and the list stays empty.
+//! A connection with room for a request joins the ready list. When a connection is ready and the pacer has a request
+//! due, the source's next batch starts there. In the closed loop a request is always due: a connection that becomes
+//! ready gets its next batch at once, and the list stays empty.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ pub(super) struct Dispatch {
     pub depth: usize,
     /// The source's current batch.
     batch: Rc<Vec<Request>>,
-    /// The number of the name shared by the batch's requests.
+    /// Number of the name that the batch's requests share.
     name: u16,
     /// Number of started requests of the batch. The others wait for a connection with room.
     started: usize,
@@ -72,7 +72,7 @@ impl Limit {
         Self { in_flight, of: u64::from(connections.max(1)) * u64::from(lanes), lanes }
     }
 
-    /// Limit on requests in flight of the connection with this rank.
+    /// Limit on requests in flight on the connection with this rank.
     pub fn share_of_rank(self, rank: u32) -> u32 {
         let in_flight = u64::from(self.in_flight).min(self.of);
         let before = |rank: u64| rank * u64::from(self.lanes) * in_flight / self.of;
@@ -94,7 +94,7 @@ pub(super) struct At {
     pub now: Nanos,
     /// True if no connection was ready: the last due request had to wait for one.
     pub waited: bool,
-    /// Number of connections there should be.
+    /// Number of connections that should be open.
     pub wanted: u32,
     /// Time since which every connect has failed, if the last one did.
     pub away_since: Option<Nanos>,
@@ -124,7 +124,7 @@ impl Dispatch {
         self.pacer.begin_schedule(at);
     }
 
-    /// The slots in the list, for tests that check that none is forgotten.
+    /// The slots in the ready list, for tests that check that none is forgotten.
     #[cfg(any(test, feature = "testing"))]
     pub fn ready_slots(&self) -> impl Iterator<Item = ConnId> {
         self.ready.iter().copied()
@@ -213,7 +213,7 @@ impl Dispatch {
         }
     }
 
-    /// Number of connections, at most `most`, needed to send the due requests.
+    /// Number of connections needed to send the due requests, from one to `most`.
     pub fn connections_due(&self, now: Nanos, most: u32) -> u32 {
         let batch = self.batch.len().max(1) as u64;
         let of_connection = batch * u64::from(self.batches_per_connection());
@@ -236,7 +236,7 @@ impl Dispatch {
         self.has_ready() && !self.is_full(tally)
     }
 
-    /// Adds a connection to the list of ready ones, once.
+    /// Adds a connection to the ready list, unless it is in it.
     pub fn queue_ready(&mut self, conn: ConnId, slot: &mut Slot) {
         if !slot.is_queued {
             slot.is_queued = true;
@@ -298,7 +298,7 @@ impl Dispatch {
         pass(&mut self.pacer, moment, books, |tally, due, requests| tally.count_never_sent(due, now, requests));
     }
 
-    /// True if the limit on requests in flight lets no batch begin or go on.
+    /// True if the limit on requests in flight allows no batch to begin or continue.
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
             let next = if self.is_begun() { self.batch.len() - self.started } else { self.batch.len().max(1) };
@@ -306,7 +306,7 @@ impl Dispatch {
         })
     }
 
-    /// True if a connection can begin a batch.
+    /// True if a connection can begin or continue a batch, apart from pauses.
     pub fn has_room(&self, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
             && !self.script.has_ended
@@ -332,7 +332,8 @@ impl Dispatch {
         (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 
-    /// True if the script lets a connection begin a batch now. Otherwise sets timers for the pauses that come first.
+    /// True if the connection need not pause before a batch, or has paused. Otherwise asks the script for the pauses
+    /// and sets timers for their ends.
     pub fn pause_is_over(
         &mut self,
         conn: ConnId,
@@ -378,8 +379,8 @@ impl Dispatch {
         !self.script.wants.delay || self.pause_ended
     }
 
-    /// True if a connection has had the pause before its next batch, or needs none. The rest of a batch that another
-    /// connection had no room for has had its pause.
+    /// True if a connection has had the pause before its next batch, or needs none. The rest of a batch for which
+    /// another connection had no room needs none.
     fn may_begin(&self, slot: &Slot) -> bool {
         !self.script.wants.delay || slot.pauses.over > 0 || self.is_begun()
     }
@@ -559,7 +560,7 @@ fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut
     }
 }
 
-/// The message for a script that sends more requests at once than a connection may have.
+/// The message for a script whose `function` returned `length` requests at once, more than a connection may have.
 pub fn batch_too_long_message(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
     let remedy = if most == 1 { "leave that out" } else { "raise that" };

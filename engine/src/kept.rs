@@ -79,7 +79,7 @@ impl KeptResponse {
 
 /// A connection's memory for kept responses.
 pub(super) struct Shelf {
-    /// Memory of ended responses; boxed, as open requests hold it.
+    /// Memory of ended responses; boxed, as in open requests.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<KeptResponse>>,
     budget: Arc<Budget>,

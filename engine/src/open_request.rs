@@ -11,15 +11,15 @@ use super::kept::KeptResponse;
 pub struct OpenRequest {
     /// The request's stream on the connection.
     pub stream: StreamId,
-    /// Due time.
+    /// Due time by the schedule; in a closed loop, the time it was started.
     pub due: Nanos,
     /// Time at which the first byte was first handed to the kernel.
     pub sent_at: Nanos,
     /// Arrival time of the response's first byte, if recorded.
     pub first_at: Option<Nanos>,
-    /// Number of earlier sends, to servers that did not process the request.
+    /// Number of times the request was sent before, to servers that did not process it.
     pub returns: u8,
-    /// The request itself, unless it is the batch's request with this `number`.
+    /// The request itself; `None`: it is the one with this `number` in the current batch.
     pub content: Option<Request>,
     /// The request's number in its batch.
     pub number: u32,
@@ -30,7 +30,7 @@ pub struct OpenRequest {
     /// Number of requests in flight on the thread when this one was sent, itself included. Only if it was sent by a
     /// schedule while less than half of the connections had a request; otherwise zero.
     pub calm: u32,
-    /// True once counted as timed out.
+    /// True once the request has been counted as late.
     pub late: bool,
     /// The response's status, once the head has arrived.
     pub status: Option<u16>,

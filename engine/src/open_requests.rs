@@ -156,7 +156,7 @@ impl OpenRequests {
         self.places[place].as_mut()
     }
 
-    /// Takes out the request on a stream.
+    /// Takes out the request on a stream, if there is one.
     pub fn remove(&mut self, stream: StreamId) -> Option<OpenRequest> {
         match &mut self.places[..] {
             [place] => {
@@ -229,7 +229,8 @@ impl OpenRequests {
         }
     }
 
-    /// The streams of requests older than `limit_ns`; the rest of a batch has none.
+    /// The streams of requests at least `limit_ns` old, without streams that stay open. The rest of a batch has no
+    /// streams.
     pub fn older_than(&self, limit_ns: u64, now: Nanos) -> Vec<StreamId> {
         let is_old = |request: &&OpenRequest| !request.lives && now.since(request.sent_at) >= limit_ns;
         self.places.iter().flatten().filter(is_old).map(|request| request.stream).collect()

@@ -85,7 +85,7 @@ impl<B: Backend> Engine<B> {
         self.settle_connection(conn, at);
     }
 
-    /// Starts due requests on a connection with room; `waited`: until now none was ready.
+    /// Starts due requests on a connection with room; `waited`: no connection was ready until now.
     fn start_due(&mut self, conn: ConnId, now: Nanos, waited: bool) {
         let Roster { slots, backend, connecting, .. } = &mut self.roster;
         let at = At { now, waited, wanted: connecting.wanted, away_since: connecting.away_since() };
@@ -141,9 +141,9 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Opens more connections while due requests wait for one. At a time, no more than the waiting requests and no more
-    /// than the existing connections, so that the number at most doubles per connect time. Requests that wait because
-    /// the worker was stalled do not indicate a lack of connections.
+    /// Opens more connections while due requests wait for one: at a time, no more than there are waiting requests and
+    /// no more than there are connections, so that the number at most doubles per connect time. Requests that wait
+    /// because the worker was stalled do not indicate a lack of connections.
     pub(super) fn open_more(&mut self, now: Nanos) {
         let may_open = self.may_open_more() && !self.dispatch.crowding.is_still_catching_up(now);
         if !may_open
@@ -224,7 +224,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Lets a request start again in the place of one turned away.
+    /// Allows a request again in the place of one that was turned away.
     pub(super) fn end_stream_back_off(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.resting -= 1;

@@ -19,7 +19,7 @@ use super::samples::Samples;
 use super::unsettled::Unsettled;
 use other_protocol::OtherProtocol;
 
-/// A worker's counts.
+/// A worker's counts, and its requests that are to be sent again.
 pub struct Tally {
     rules: Rules,
     /// Checks of responses, if any.
@@ -33,29 +33,29 @@ pub struct Tally {
     left: Option<u64>,
     /// True during the warm-up: nothing counts yet.
     warms_up: bool,
-    /// Requests in flight on all connections.
+    /// Number of requests in flight on all connections.
     open: u64,
-    /// Number of started requests that leave with the next wait, and of such encrypted bytes.
+    /// Number of started requests that leave with the next wait, and number of encrypted bytes that do.
     gathered: u64,
     gathered_bytes: u64,
     /// Complete responses since the start.
     pub completed: u64,
-    /// Basis of waits for several completions.
+    /// Measurements that decide how long to wait for several completions.
     pub round: Round,
     /// Transcript of the wire, if recorded.
     pub transcript: Option<Box<Transcript>>,
     /// The request log, if any.
     pub log: Option<RequestLog>,
-    /// True if a log, samples or checks need more about requests than the counts.
+    /// True if a log, samples or checks need to know more about requests than the counts do.
     watches: bool,
-    /// True if anything is recorded of each response in addition to the sums.
+    /// True if anything about each response is recorded in addition to the sums.
     notes_each: bool,
     /// True to record the arrival of each response's first byte.
     notes_first_bytes: bool,
-    /// Memory for notes, from ended requests; boxed, as open requests hold it.
+    /// Memory for notes, from ended requests; boxed, as in open requests.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     unwatched: Vec<Box<Watched>>,
-    /// Times without completions.
+    /// Periods without completions.
     pub silences: Silences,
     /// True if a `Location` has been kept.
     located: bool,
@@ -74,7 +74,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// An empty tally for a worker that may start this many requests.
+    /// An empty tally for a worker that may start this many requests; `None`: any number.
     pub fn new(
         rules: Rules,
         checks: Option<Box<Checks>>,
@@ -126,8 +126,8 @@ impl Tally {
         self.warms_up
     }
 
-    /// Starts measuring: nothing before counts, except the requests in flight. `slots_open`: number of slots with a
-    /// connection.
+    /// Starts measuring: nothing before counts, except the requests in flight. `planned`: planned start, from which due
+    /// requests count; `slots_open`: number of slots with a connection.
     pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
@@ -144,20 +144,21 @@ impl Tally {
         }
     }
 
-    /// Goes on after the counted end of the run, without a limit on the requests and without recording them for people.
+    /// Continues after the counted end of the run, with no limit on the number of requests, and without transcript, log
+    /// and samples.
     pub fn continue_uncounted(&mut self, now: Nanos) {
         (self.left, self.is_exhausted) = (None, false);
         (self.transcript, self.log, self.samples) = (None, None, None);
         self.interval.from_ns = now.since(self.start);
     }
 
-    /// Records that there are no more requests.
+    /// Records that the source has no more requests. Requests to be sent again are not sent either.
     pub fn end_requests(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// Number of requests that may still be started, except those to be sent again, if the next is due at `due`.
-    /// Requests of a warm-up do not count, even if sent after it.
+    /// Number of requests that may still be started for the first time, if the next is due at `due`; [`u64::MAX`]:
+    /// unlimited. During the warm-up, and for requests due in it, there is no limit, because they do not count.
     pub fn remaining_requests(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
@@ -168,12 +169,12 @@ impl Tally {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
-    /// True if the requested number of requests has been started.
+    /// True if the requested number of requests has been started; false if the source ran out earlier.
     pub fn has_started_all(&self) -> bool {
         self.left == Some(0) && !self.is_exhausted
     }
 
-    /// True if all requests have been started and have ended.
+    /// True if no more requests can be started and all have ended.
     pub fn is_done(&self) -> bool {
         !self.may_start() && self.open == 0
     }
@@ -206,7 +207,7 @@ impl Tally {
         }
     }
 
-    /// Records that a response is awaited from `since` on, if none was before.
+    /// Records that a response is awaited from `since` on, unless one was awaited already.
     pub fn note_awaiting_response(&mut self, since: Nanos) {
         self.silences.note_request_sent(since.since(self.start));
     }
@@ -216,7 +217,7 @@ impl Tally {
         self.silences.note_sent_ahead(at.since(self.start), next_due.since(self.start));
     }
 
-    /// Counts a request handed to the kernel.
+    /// Counts a request that is handed to the kernel at `at`; does nothing if it was sent before.
     pub fn count_submitted(&mut self, request: &OpenRequest, at: Nanos) {
         if request.was_sent_before() {
             return;
@@ -225,7 +226,7 @@ impl Tally {
         self.record_sent(request.due, at);
     }
 
-    /// Counts request bytes accepted by TLS when they are handed to the kernel, like requests.
+    /// Counts `n` request bytes accepted by TLS: now, or, if `is_gathered`, once they are handed to the kernel.
     pub fn count_encrypted(&mut self, n: usize, is_gathered: bool) {
         *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
     }
@@ -243,7 +244,7 @@ impl Tally {
         self.send_again(request, at);
     }
 
-    /// Counts a close of an idle connection by the server. Returns true if it counts as an error.
+    /// Counts the server's close of an idle connection. Returns true if it counts as an error.
     pub fn count_idle_close(&mut self, at: Nanos) -> bool {
         self.interval.counters.idle_closed += 1;
         if self.counts_idle_closes() {
@@ -252,7 +253,7 @@ impl Tally {
         self.counts_idle_closes()
     }
 
-    /// True if a close of an idle connection by the server is an error.
+    /// True if the server's close of an idle connection is an error.
     pub fn counts_idle_closes(&self) -> bool {
         self.rules.scale.counts_idle_closes
     }
@@ -268,7 +269,7 @@ impl Tally {
         !self.returned.is_empty()
     }
 
-    /// Takes the request that has waited longest to be sent again.
+    /// Takes the request that has waited longest to be sent again, if any.
     pub fn take_returned(&mut self) -> Option<OpenRequest> {
         self.returned.pop_front()
     }
@@ -283,12 +284,12 @@ impl Tally {
         self.returned = returned;
     }
 
-    /// True if bodies are needed, whatever the responses.
+    /// True if the bodies of all responses are needed.
     pub fn wants_body(&self) -> bool {
         self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
-    /// True if the `Location` of a response with this status is wanted.
+    /// True if the `Location` of a response with this status is wanted: only the first redirect's is kept.
     pub fn wants_location(&self, status: u16) -> bool {
         (300..400).contains(&status) && !self.located
     }
@@ -349,12 +350,13 @@ impl Tally {
         }
     }
 
-    /// Counts time in which a connection had at least one request in flight.
+    /// Counts a period in which a connection had at least one request in flight; the part before measuring began is
+    /// left out.
     pub fn count_busy_time(&mut self, since: Nanos, until: Nanos) {
         self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
     }
 
-    /// Counts an established connection, and the time since the connect began.
+    /// Records the time that a successful connect took, if phases are recorded.
     pub fn count_connect(&mut self, connect_ns: u64) {
         if self.rules.phases && self.is_measurable(connect_ns) {
             let connect_ns = self.round_to_scale(connect_ns);
@@ -362,7 +364,7 @@ impl Tally {
         }
     }
 
-    /// Counts a complete TLS handshake, and its time.
+    /// Records the time that a complete TLS handshake took, if phases are recorded.
     pub fn count_handshake(&mut self, handshake_ns: u64) {
         if self.rules.phases && self.is_measurable(handshake_ns) {
             let handshake_ns = self.round_to_scale(handshake_ns);
@@ -408,7 +410,7 @@ impl Tally {
         if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
-    /// Counts received bytes; `was_mistaken`: the server made a mistake in this read.
+    /// Counts received bytes; `was_mistaken`: the server made a mistake in this read, which may have to be left out.
     pub fn count_received(&mut self, length: usize, was_mistaken: bool) {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
@@ -469,7 +471,7 @@ impl Tally {
         request.status.is_some_and(|status| self.is_failure(status)) || request.failed_check().is_some()
     }
 
-    /// The latency of a response as shown in the report: with a schedule, from the due time.
+    /// A response's latency as shown in the report: with a schedule, it counts from the due time.
     fn reported_latency_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
     }
@@ -539,7 +541,7 @@ impl Tally {
         self.interval.counters.unsuccessful += u64::from(is_failure || failed_check.is_some());
     }
 
-    /// True if a request in flight must be counted as late now.
+    /// True if a request of this age must be counted as late now, and has not been so far.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
         !request.late
             && self.is_late_request(request, age_ns)
@@ -555,7 +557,7 @@ impl Tally {
         self.rules.timeout_ns.is_some_and(|timeout_ns| age_ns > timeout_ns)
     }
 
-    /// Counts a request that passed the timeout.
+    /// Counts a request that has exceeded `--timeout`. It may still get a response.
     pub fn count_late(&mut self, at: Nanos) {
         self.count_late_with_cause(Cause::Late, at);
     }
@@ -586,7 +588,7 @@ impl Tally {
         }
     }
 
-    /// Records a failure unrelated to any request.
+    /// Records a failure in the ledger without counting a failed request.
     pub fn record_error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
         self.other_protocol.record_failure(cause);
         let tenth = self.tenth_of_run(at);
@@ -599,7 +601,7 @@ impl Tally {
         self.record_abandoned(request, at);
     }
 
-    /// Abandons requests waiting to be sent again that are older than `limit_ns`, and counts late ones.
+    /// Among the requests to be sent again, abandons those older than `limit_ns` and counts late ones.
     pub fn sweep_returned(&mut self, limit_ns: Option<u64>, now: Nanos) {
         let mut returned = std::mem::take(&mut self.returned);
         returned.retain_mut(|request| {
@@ -635,7 +637,7 @@ impl Tally {
         }
     }
 
-    /// Forgets the requests in flight.
+    /// Forgets the requests in flight and those to be sent again, without counting them.
     pub fn forget_open(&mut self) {
         (self.open, self.gathered) = (0, 0);
         self.returned.clear();
@@ -682,10 +684,10 @@ impl Tally {
     }
 }
 
-/// Number of searched bytes of such a response: servers' pages are shorter.
+/// Number of bytes searched in such a response: servers' pages are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
-/// Texts of servers about a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.
+/// Texts with which servers answer a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.
 const EXPECTS_TLS: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"HTTP request to an HTTPS server",

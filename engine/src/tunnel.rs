@@ -19,7 +19,7 @@ impl Tunnel {
         Self { since, http: http1::Tunnel::new(connect) }
     }
 
-    /// The request to the proxy, once.
+    /// The request to the proxy; `None` after the first call.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.http.poll_transmit()
     }
@@ -29,7 +29,9 @@ impl Tunnel {
         self.http.handle_sent(n);
     }
 
-    /// Takes received bytes. When the tunnel is open, returns the length of the proxy's response.
+    /// Takes received bytes. `None`: the proxy's response is incomplete. Once the tunnel is open, returns the number of
+    /// these bytes that belong to the proxy's response. Fails if the proxy refuses, responds before it was sent the
+    /// whole request, or is unreadable.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Option<usize>, ProxyFailure> {
         match self.http.handle_bytes(bytes).map_err(ProxyFailure::Answer)? {
             None => Ok(None),

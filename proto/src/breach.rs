@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Code;
 
-/// Violations of RFC 9113 or RFC 7541 by a server, and demands that cost more than a client can afford. Lower case, no
-/// full stop.
+/// Violations of RFC 9113 or RFC 7541 by a server, and demands that cost more than a client can afford. Texts are in
+/// lower case without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Breach {
@@ -18,7 +18,7 @@ pub enum Breach {
     /// SETTINGS, PING or GOAWAY on another stream.
     #[error("a frame of the connection on the stream of a request")]
     NotStreamZero,
-    /// A frame on a stream that the client has not opened.
+    /// A frame on a stream that the client has never opened.
     #[error("a frame on a stream that was not opened")]
     IdleStream,
     /// PUSH_PROMISE, or ENABLE_PUSH from a server.
@@ -30,13 +30,13 @@ pub enum Breach {
     /// CONTINUATION without HEADERS.
     #[error("CONTINUATION without HEADERS")]
     Stray,
-    /// Padding that leaves no room for itself.
+    /// Padding that does not fit into its frame.
     #[error("padding longer than its frame")]
     Padding,
     /// SETTINGS_MAX_FRAME_SIZE below 16 KiB or above 16 MiB.
     #[error("SETTINGS_MAX_FRAME_SIZE out of range")]
     MaxFrameSize,
-    /// WINDOW_UPDATE that changes nothing.
+    /// WINDOW_UPDATE with an increment of zero.
     #[error("WINDOW_UPDATE by zero")]
     ZeroIncrement,
     /// A GOAWAY with a higher last stream than an earlier one.
@@ -45,7 +45,7 @@ pub enum Breach {
     /// A response without `:status`, with two, or with one that is not three digits.
     #[error("no valid :status")]
     Status,
-    /// 101, which HTTP/2 does not have.
+    /// Status 101, which HTTP/2 does not have.
     #[error("101 Switching Protocols")]
     Switching,
     /// A pseudo-field other than `:status`, after other fields, or in trailers.
@@ -57,7 +57,7 @@ pub enum Breach {
     /// A value with a line end, NUL, or a leading or trailing blank.
     #[error("malformed header field value")]
     FieldValue,
-    /// A field about an HTTP/1 connection.
+    /// A field about the connection, such as `connection` or `transfer-encoding`, which only HTTP/1 has.
     #[error("connection-specific header field")]
     ConnectionField,
     /// `content-length` is not a number, or two lengths differ.
@@ -66,7 +66,7 @@ pub enum Breach {
     /// A body longer or shorter than announced.
     #[error("body not as long as content-length")]
     BodyLength,
-    /// A body where none is allowed.
+    /// A body in a response that must not have one.
     #[error("body in a response that has none (status 204 or 304, or to HEAD)")]
     NoBody,
     /// An interim response that ends its stream.
@@ -105,7 +105,7 @@ pub enum Breach {
     /// A window above 2^31-1.
     #[error("flow-control window overflow")]
     WindowOverflow,
-    /// More DATA than the client allowed.
+    /// More DATA than the client's windows allowed.
     #[error("DATA beyond the flow-control window")]
     WindowExceeded,
     /// HEADERS or DATA after the end of the stream.
@@ -114,7 +114,7 @@ pub enum Breach {
     /// A header block longer than [`crate::http1::HEAD_MAX`], encoded or decoded.
     #[error("header block longer than 80 KiB")]
     BlockTooLong,
-    /// A header block in more frames than necessary.
+    /// A header block in more than 128 frames.
     #[error("header block in too many frames")]
     BlockFrames,
     /// Unfinished header blocks of all connections together need too much memory, and this block is large.
@@ -123,7 +123,7 @@ pub enum Breach {
     /// The server asks for replies and does not read them.
     #[error("replies requested but not read")]
     ControlFlood,
-    /// Frames without progress of any response.
+    /// 10,000 frames in a row that advanced no response.
     #[error("10,000 frames without progress")]
     NoProgress,
 }

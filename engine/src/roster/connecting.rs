@@ -68,14 +68,15 @@ impl Connecting {
         }
     }
 
-    /// Takes an earlier session's connection to this address.
+    /// Takes an earlier session's connection to this address, if there is one.
     pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
         let spares = self.spares.as_mut()?;
         let index = spares.iter().rposition(|spare| spare.leads_to(address))?;
         Some(spares.swap_remove(index))
     }
 
-    /// Records that a connection is ready for its first request. Returns true if it is the first connection of all.
+    /// Records that a connection is ready for its first request. Returns true if no address had accepted a connection
+    /// before.
     pub fn on_established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
         let is_first = !self.routes.has_working_address();
         self.routes.note_accepted(route);
@@ -122,7 +123,8 @@ impl Connecting {
         }
     }
 
-    /// Wait of a failed slot before it reconnects, in nanoseconds.
+    /// Counts a slot's failure. Returns the wait before it reconnects, in nanoseconds, at most `longest_ns` plus a
+    /// quarter.
     pub fn slot_back_off_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
         failures.back_off_ns(longest_ns, &mut self.random)
     }
@@ -138,7 +140,7 @@ impl Connecting {
         self.away_since
     }
 
-    /// True if every connect has failed for `patience_ns`.
+    /// True if every connect has failed for at least `patience_ns`.
     pub fn is_unreachable_too_long(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }
@@ -151,7 +153,8 @@ impl Connecting {
         }
     }
 
-    /// True if no request could start for `patience_ns`, and no earlier request ended with a response.
+    /// True if connections have been given up for `patience_ns` because no request could start, and no response has
+    /// been completed since.
     pub fn is_stuck_too_long(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
         self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }

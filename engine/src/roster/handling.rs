@@ -188,8 +188,8 @@ impl<B: Backend> Roster<B> {
         Step::Pump(conn)
     }
 
-    /// Looks back at outcomes since there had been `completed` complete responses: after a response the connection does
-    /// not back off; in the place of a request turned away, none starts for a while.
+    /// Applies the outcomes since there had been `completed` complete responses: after a response the slot's back-off
+    /// is reset; in the place of a request turned away, none starts for a while.
     fn apply_back_off(&mut self, conn: ConnId, completed: u64, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
         slot.forget_failures(completed, &cx.books.tally);
@@ -260,7 +260,8 @@ impl<B: Backend> Roster<B> {
     }
 
     /// Counts an idle close: the server closed a connection with nothing in flight that waited for a due request or had
-    /// had its response (in a pause, or with that response, as TLS may announce). False if the close was no such case.
+    /// had its response (in a pause, or with that response, as TLS may announce). Returns false if the close was not of
+    /// that kind.
     fn count_idle_close(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_queued = slot.is_queued;

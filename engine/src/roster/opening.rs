@@ -22,7 +22,7 @@ const HANDLED_FOR_ONE: usize = 2;
 /// to 2 ms.
 pub const OPENED_MAX: usize = 64;
 
-/// Number of connections that may be opened after this many completions.
+/// Number of connections that may be opened in a turn after this many completions.
 pub const fn opened_per_turn(handled: usize) -> usize {
     let opened = OPENED_PER_TURN + handled / HANDLED_FOR_ONE;
     if opened < OPENED_MAX { opened } else { OPENED_MAX }

@@ -12,7 +12,7 @@ use crate::slot::State;
 /// Number of a worker's connections that are read, one at a time.
 const CONNECTIONS: u32 = 4;
 
-/// Turn and last readings of the connections that are read.
+/// The connection whose turn it is, and the last readings of each.
 #[derive(Debug, Default)]
 pub struct SocketReader {
     next: u32,

@@ -21,7 +21,7 @@ pub struct Spare {
     fd: OwnedFd,
     /// The peer's address.
     address: SocketAddr,
-    /// Number of further requests allowed, if limited.
+    /// Number of further requests allowed; very large if unlimited.
     left: u64,
     /// The TLS session, if TLS is used.
     tls: Option<tls::Session>,
@@ -78,7 +78,7 @@ impl<B: Backend> Roster<B> {
         None
     }
 
-    /// Takes out the connections that can serve another session, along with unused spares.
+    /// Takes out the idle connections that can serve another session, along with unused spares.
     pub fn take_spares(&mut self) -> Vec<Spare> {
         let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
         let numbers = (0..).map(ConnId).zip(&self.slots);

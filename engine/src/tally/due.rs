@@ -21,7 +21,7 @@ impl Tally {
         std::mem::take(&mut self.interval)
     }
 
-    /// True if a request due at `due` becomes due after the end of the run.
+    /// True if a request due at `due` is due after the end of the run.
     pub fn is_after(&self, due: Nanos) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
@@ -31,13 +31,13 @@ impl Tally {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }
 
-    /// The place for the outcome of a request that was due by the end of the run and ended after it.
+    /// Where to record the outcome of a request that was due by the end of the run and ended after it.
     pub(super) fn later_outcome(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
         if request.is_after { None } else { run_on.take_outcome_place(1) }
     }
 
-    /// Counts a request that was due at `due`, before measuring began.
+    /// Records the age at the start of measuring of a request that was due at `due`, before that.
     pub fn record_carried_age(&mut self, due: Nanos) {
         let age_ns = self.start.since(due);
         self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);
@@ -63,8 +63,8 @@ impl Tally {
         }
     }
 
-    /// Records the service latency of a complete response. With a schedule, a time without responses may have held it
-    /// up.
+    /// With a schedule, records a service latency separately if a period without responses may have held up the
+    /// response.
     pub(super) fn record_service_latency(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let (at_ns, is_last) = (at.since(self.start), self.open == 0);
         if self.rules.open_loop.is_some() && self.silences.may_be_held_up(at_ns) {

@@ -1,4 +1,4 @@
-//! A worker's use of its time: completions per wait, lateness of requests, and interval boundaries.
+//! How a worker spends its time: completions per wait, lateness of requests, and interval boundaries.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::backend::sim::Peer;
 
-/// Runs this many connections, opened at once, with every response 10 ms after its request.
+/// Runs this many connections, all opened at the start, with every response 10 ms after its request.
 fn run_together(connections: u32, more: &str) -> Ran {
     let config = Config { max_inflight: connections, ..config() };
     run_http(config, &format!("connect_us = 0.0\nlatency_us = 10000.0\n{more}"))

@@ -18,7 +18,7 @@ use crate::backend::Sim;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::timers::LOOK_NS;
 
-/// Times of established and closed connections: the change in their number.
+/// Change in the number of open connections, by time.
 type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;
 
 /// Servers that respond after a time and record the number of connections.
@@ -311,7 +311,7 @@ fn staying_workers_continue_after_results() {
         assert_eq!((stayed.stalled_ns, totals.counters.failed, totals.counters.connects), (0, 0, 0));
         (of_run.counters, per_phase)
     };
-    // Ten milliseconds per response, two hundred per limit; requests in flight have their responses first.
+    // Ten milliseconds per response, two hundred per limit; requests in flight get their responses first.
     let near = |per_phase: Vec<(u64, u64)>| {
         for ((completed, open), expected) in per_phase.into_iter().zip([(120, 6), (63, 3), (3, 0), (114, 6)]) {
             assert!(completed.abs_diff(expected.0) <= 20 && open == expected.1, "{completed} {open} {expected:?}");

@@ -92,7 +92,7 @@ const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi|bytes without a request", REQUESTS),
 ];
 
-/// Servers that react alike to every request.
+/// Servers that react in the same way to every request.
 struct Hostile {
     acts: Rc<[(u64, Act)]>,
     /// Number of bytes a send takes at once.
@@ -181,8 +181,8 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
     totals.ledger.rows().iter().map(|&FailureRow { phase, cause, count, .. }| (phase, cause, count)).collect()
 }
 
-/// Checks that the server's bytes make all requests fail alike, however they are cut. The bytes are counted up to the
-/// end of the piece with the fault.
+/// Checks that the server's bytes make all requests fail in the same way, however the bytes are cut. Bytes count up to
+/// the end of the piece with the fault.
 fn check_fails(answer: &str, phase: Phase, error: Error) {
     let (bytes, used) = unmarked(answer);
     for size in sizes(bytes.len()) {

@@ -126,7 +126,7 @@ fn setting(id: u16, value: u32) -> Vec<u8> {
 }
 
 impl Connection {
-    /// Sends frames in pieces that arrive together; nothing overtakes earlier frames.
+    /// Sends frames in pieces that arrive at the same time; nothing overtakes earlier frames.
     fn send(&mut self, at: Nanos, frames: &[u8], actions: &mut Vec<Action>) {
         self.sent_until = self.sent_until.max(at);
         let at = self.sent_until;
@@ -341,7 +341,7 @@ fn check(seed: u64) {
     // A body in crumbs of a few bytes may take longer than a request may.
     assert_eq!(counters.completed + counters.failed + counters.abandoned, counters.started, "{}", about());
     assert!(did.excess == 0, "{}", about());
-    // Only requests that the server refused or GOAWAY omitted come back.
+    // Only requests that the server refused or that GOAWAY left out are returned.
     if did.refused + did.goaways == 0 {
         assert_eq!(counters.returned, 0, "{}", about());
     }
@@ -352,9 +352,9 @@ fn check(seed: u64) {
     // flight between two connections.
     let &Occupancy { in_flight_ns, busy_ns, .. } = &counters.occupancy;
     assert!(counters.returned > 0 || in_flight_ns <= busy_ns * config.streams as u64, "{}", about());
-    // Frames between two pieces depend on the windows and the GOAWAY that have come by then. Pieces of several
-    // connections come in turns. Their order decides which connection sends the last request of all, and so which one
-    // is replaced, and for which one a rest is drawn first.
+    // Frames between two pieces depend on the windows and the GOAWAY that have arrived by then. Pieces on several
+    // connections arrive in turns. Their order decides which connection sends the last request of all, and so which one
+    // is replaced, and for which one a back-off is drawn first.
     let is_in_turns =
         config.max_inflight > 1 && (config.requests_per_connection.is_some() || did.refused + did.reset > 0);
     if did.body_bytes + did.goaways > 0 || is_in_turns {
@@ -432,7 +432,7 @@ fn early_goaways_do_not_back_off() {
     let ran = run_against(Config { streams: 10, stand_ins: 4, ..config() }, server);
     assert_conserved(&ran.totals);
     let counters = &ran.totals.counters;
-    // Ten per 20 ms, and the time of a connect between them.
+    // Ten requests per 20 ms, with the time of a connect in between.
     assert!((450..=500).contains(&counters.completed), "{counters:?}");
     assert_eq!((counters.occupancy.waiting_ns, counters.late), (0, 0), "{counters:?}");
 }

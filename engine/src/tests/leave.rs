@@ -97,7 +97,7 @@ fn run_against(config: Config, servers: Servers, script: Option<Script>) -> (Ran
     (ran, seen.take())
 }
 
-/// A run of `requests` requests, at most `most` per connection, and no other end.
+/// A run limited only to `requests` requests, at most `most` per connection.
 fn limited(most: u64, requests: u64) -> Config {
     Config {
         requests_per_connection: Some(per_connection(most)),

@@ -175,7 +175,7 @@ fn capacity_may_change_during_the_run() {
         &greeting,
         |_, stream, _| vec![(MS, frame(kind::ANSWER, stream, b""))],
     );
-    // 100 ms with one, 100 ms with six, 600 ms with none, 200 ms with two, 1 ms each.
+    // 100 ms with one request in flight, 100 ms with six, 600 ms with none, 200 ms with two; 1 ms per response.
     let expected = 100 + 600 + 400;
     let completed = ran.totals.counters.completed;
     assert!((expected - 10..=expected + 10).contains(&completed), "{completed}");

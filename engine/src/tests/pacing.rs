@@ -391,7 +391,7 @@ fn run_in_slices(answer: Vec<Act>) -> Totals {
     ran.totals
 }
 
-/// Servers that act alike for every request.
+/// Servers that act in the same way for every request.
 #[derive(Clone)]
 struct Answering {
     latency_ns: u64,
@@ -447,7 +447,7 @@ fn stalls_during_catch_up_restart_it() {
     pacer.begin_schedule(Nanos(7 * MS));
     let quarter = MS / 4;
     for (due, next, now) in [
-        // Less than a millisecond late is not held up.
+        // A request less than a millisecond late is not held up.
         (0, 0, MS - 1),
         (MS, MS, 50 * MS),
         (2 * MS, 50 * MS + quarter, 50 * MS + quarter),

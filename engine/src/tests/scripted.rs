@@ -10,7 +10,7 @@ use super::*;
 use crate::backend::sim::Scenario;
 use crate::backend::thread_cpu_ns;
 
-/// Status, length of head, of trailers and of body, latency.
+/// Status; lengths of head, trailers and body; latency.
 type Received = (u16, usize, usize, usize, u64);
 
 /// A script that sends batches of the given sizes and records the responses.
@@ -66,7 +66,7 @@ impl Script {
         self.received.lock().unwrap().push((response.status, lengths.0, lengths.1, lengths.2, response.latency_ns));
     }
 
-    /// The job with all callbacks that the script wants.
+    /// The job with all of the script's callbacks.
     pub fn in_charge_of(self, job: Job) -> Job {
         let (wants, address) = (self.wants, self.address);
         let shared = Rc::new(RefCell::new(self));

@@ -110,7 +110,7 @@ fn short_delays_are_not_stalls() {
 }
 
 /// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response, and a server
-/// that goes on meanwhile.
+/// that continues in the meantime.
 pub fn blocking(first: u64) -> (Callbacks, Scenario) {
     let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 1.015\nfor_s = 1.0");
     let (told, spent_ns) = (Rc::new(Cell::new(0)), SECOND);

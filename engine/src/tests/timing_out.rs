@@ -22,7 +22,8 @@ const TIMEOUTS: [&[u8]; 3] = [
     b"HTTP/1.0 408 Request Time-out\r\nContent-Length: 0\r\n\r\n",
 ];
 
-/// Servers whose connections respond in turn with these, a millisecond after each request; empty: they only close.
+/// Servers that, on each connection, send these responses in turn, each a millisecond after its request; empty: they
+/// only close.
 #[derive(Clone)]
 struct Servers {
     responses: Vec<&'static [u8]>,

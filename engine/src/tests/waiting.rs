@@ -14,7 +14,7 @@ use crate::backend::{Clock, Completion, Dialer, Epoll};
 struct Gathering {
     sim: Sim,
     queued: Vec<(ConnId, Transmit)>,
-    /// The time; reading it, writing a request and waking up take some.
+    /// The time, which advances when it is read, when a request is written, and on waking up.
     now: Nanos,
     look_ns: u64,
     write_ns: u64,

@@ -30,7 +30,7 @@ pub struct Config {
 /// Reasons why TLS cannot be used as planned. `Display` gives the fault, with the option or file.
 #[derive(Debug, Error)]
 pub enum Unusable {
-    /// A file's contents did not come with the plan.
+    /// A file's contents were neither read nor sent along with the plan.
     #[error(transparent)]
     Missing(#[from] UnreadableFile),
     /// A file contains no certificate.
@@ -45,11 +45,11 @@ pub enum Unusable {
     /// Certificate and key do not match or cannot be used.
     #[error("{certificates} and {key}: {reason}")]
     Identity {
-        /// The certificate's file.
+        /// The name of the certificate's file.
         certificates: String,
-        /// The key's file.
+        /// The name of the key's file.
         key: String,
-        /// The fault.
+        /// The library's reason, in words.
         reason: String,
     },
     /// The system has no root certificates.
@@ -58,7 +58,7 @@ pub enum Unusable {
          them with --cacert, or use -k"
     )]
     NoRoots,
-    /// The name cannot be a server name.
+    /// The name, of the target or from `--sni`, cannot be a server name.
     #[error("\"{0}\" is not a valid TLS server name; --sni sets another")]
     Name(String),
     /// The versions, suites and groups leave nothing to offer.
@@ -67,7 +67,7 @@ pub enum Unusable {
 }
 
 impl Config {
-    /// Builds the settings.
+    /// Builds the settings. Without `--cacert`, reads the system's root certificates.
     pub fn new(tls: &TlsOptions) -> Result<Self, Unusable> {
         let provider = Arc::new(provider(tls));
         let versions: Vec<&'static SupportedProtocolVersion> =
@@ -96,13 +96,15 @@ impl Config {
         Ok(Self { client: Arc::new(client), name, resume: tls.resume })
     }
 
-    /// Seeds the thread's random generator now: seeding costs as much as many requests.
+    /// Seeds the calling thread's random generator, so that the first handshake need not: seeding
+    /// costs as much as many requests.
     pub fn warm_up(&self) {
         // If seeding fails, the first handshake fails too, with a message.
         let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);
     }
 
-    /// A link for one slot, which keeps its own session.
+    /// A link for one slot. If sessions are resumed, the link keeps its own session, which no other
+    /// link uses.
     pub fn link(&self) -> Link {
         let mut client = Arc::clone(&self.client);
         if self.resume {

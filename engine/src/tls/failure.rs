@@ -19,12 +19,12 @@ const MAJOR: u8 = 3;
 pub struct LinkFailure {
     /// The kind of failure.
     pub cause: TlsFailure,
-    /// The details of this case, unescaped; may be empty.
+    /// Details of this case, or bytes from the server, unescaped; may be empty.
     pub example: Vec<u8>,
 }
 
 impl LinkFailure {
-    /// The server has closed the connection.
+    /// The failure of a connection that the server has closed.
     pub fn closed() -> Self {
         Self { cause: TlsFailure::Closed, example: Vec::new() }
     }

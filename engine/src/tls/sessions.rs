@@ -11,7 +11,7 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// The session of one slot.
+/// One slot's session, and the group its server prefers.
 #[derive(Default)]
 pub struct SlotSession {
     old: AtomicCell<Option<Box<Tls12ClientSessionValue>>>,

@@ -48,8 +48,8 @@ impl Block {
         self.stream = None;
     }
 
-    /// Keeps bytes of a frame, with `left` more to come. `kept`: number of bytes kept by all connections, limited to
-    /// `kept_max`.
+    /// Keeps bytes from a frame, with `left` more to come. `kept`: number of bytes that all connections keep, to be
+    /// updated, and limited to `kept_max`.
     pub(super) fn keep_bytes(
         &mut self,
         bytes: &[u8],

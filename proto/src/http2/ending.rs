@@ -10,7 +10,7 @@ use crate::{Breach, Code, Error, Event, StreamId};
 pub(super) enum Life {
     /// Requests can be started.
     Open,
-    /// Only the requests in flight go on.
+    /// Only the requests in flight continue.
     Closing,
     /// Closed: received bytes are ignored.
     Over,
@@ -51,7 +51,7 @@ impl Http2 {
     pub(super) fn finish_stream(&mut self, number: u32) {
         let Some(stream) = self.remove_stream(number) else { return };
         match stream.response.end_of_stream() {
-            // The rest of the upload is not wanted.
+            // The server does not want the rest of the upload.
             Ok(grpc_status) => {
                 let is_early = stream.message.is_some();
                 self.complete_response(number, grpc_status, is_early, is_early);

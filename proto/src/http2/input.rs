@@ -137,7 +137,7 @@ impl Http2 {
         }
     }
 
-    /// Begins DATA. All of it counts for flow control, including padding, whatever became of its stream.
+    /// Begins DATA. All of it counts for flow control, including padding, even if its stream has ended.
     fn begin_data(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         self.check_number(frame.stream)?;
         self.data_bytes += u64::from(frame.length);

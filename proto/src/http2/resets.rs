@@ -1,4 +1,4 @@
-//! The streams reset by the client: frames that the server sent before it learned of the reset are no mistakes.
+//! The streams reset by the client: frames that the server sent before it learned of the reset are not mistakes.
 
 use std::collections::VecDeque;
 

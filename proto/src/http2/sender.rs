@@ -61,7 +61,7 @@ pub(super) struct Sender {
     written: u64,
     accepted: u64,
     table_update: TableUpdate,
-    /// Time since which bodies have waited for windows.
+    /// Time since which bodies have been waiting for windows.
     blocked_since: Option<Nanos>,
     /// Deadline of the wait for a larger window.
     patient_until: Option<Nanos>,
@@ -129,8 +129,8 @@ impl Sender {
         self.replies += 1;
     }
 
-    /// True if more output waits than a server can cause that reads it and keeps to its windows. `streams`: largest
-    /// number of requests in flight so far.
+    /// True if more output is waiting than a server that reads it and keeps to its windows can cause. `streams`:
+    /// largest number of requests in flight so far.
     pub(super) fn is_flooded(&self, streams: u32) -> bool {
         let control_max = CONTROL_MAX + CONTROL_PER_STREAM * (streams as usize + 1);
         self.replies > REPLIES_MAX || self.control.len() > control_max
@@ -188,7 +188,7 @@ impl Sender {
         if self.window > WINDOW_MAX.into() { Err(Breach::WindowOverflow) } else { Ok(()) }
     }
 
-    /// Records that a window has changed.
+    /// Records that a window has changed, so that bodies are tried again.
     pub(super) fn note_window(&mut self) {
         self.is_stuck = false;
     }
@@ -295,7 +295,8 @@ impl Sender {
         (writer.length, bodies)
     }
 
-    /// Adds the time for which bodies have been waiting for windows to the counts, and starts over.
+    /// Adds the time for which bodies have been waiting for windows to the counts. A wait in progress counts from zero
+    /// again.
     pub(super) fn count_wait(&mut self, now: Nanos, seen: &mut Http2Counts) {
         if let Some(since) = &mut self.blocked_since {
             seen.window_blocked_ns += now.since(std::mem::replace(since, now));

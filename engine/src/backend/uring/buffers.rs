@@ -1,6 +1,6 @@
 //! Receive buffers of the thread, in two groups: many small ones for whatever arrives, and a few large ones for large
 //! bodies, few enough to stay in the cache. The kernel takes a buffer from a group when bytes have arrived, and gets it
-//! back as soon as they have been read.
+//! back as soon as the bytes have been read.
 
 use std::alloc::{self, Layout};
 use std::io;

@@ -4,7 +4,7 @@ use super::Uring;
 use crate::backend::{Clock, Dialer};
 
 impl Uring {
-    /// Checks that this process can use everything [`Uring::new`] needs.
+    /// Checks that this process can use everything that [`Uring::new`] needs.
     ///
     /// # Errors
     ///

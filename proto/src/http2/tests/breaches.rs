@@ -28,13 +28,13 @@ fn check_connection_after(before: &[u8], events: &[&str], input: impl AsRef<[u8]
     check("GET", [before, input.as_ref(), &frame(0, "", "PING", b"too late")].concat(), &expected);
 }
 
-/// Checks that `input` fails a `GET` on stream 1, after these events, and that another request goes on.
+/// Checks that `input` fails a `GET` on stream 1, after these events, and that another request continues.
 #[track_caller]
 fn check_stream(input: impl AsRef<[u8]>, events: &[&str], breach: Breach) {
     let error = format!("1 failed: {breach} ({})", breach.code());
     let reset = format!("> RST_STREAM 1 {}", breach.code());
     let expected = [events, &[&error, "3 head HTTP/2 200||", "3 complete", &reset]].concat();
-    // The server goes on with the stream for a while.
+    // The server continues the stream for a while.
     let late = [headers(1, "", &[("late", "x")]), data(1, "END_STREAM", b"late"), rst(1, Code::CANCEL)].concat();
     check("GET GET", [input.as_ref(), &late, &headers(3, "END_STREAM", OK)].concat(), &expected);
 }

@@ -6,7 +6,7 @@ const INSERT_AB: &[u8] = b"\x88\x40\x01a\x01b";
 const INSERT_CD: &[u8] = b"\x88\x40\x01c\x01d";
 const REFER: &[u8] = b"\x88\xbe";
 
-/// A new connection beside others.
+/// A new connection that shares state with others.
 fn connected(shared: &SharedContext) -> Http2 {
     let mut client = Http2::new(shared);
     sent(&mut client);

@@ -1,4 +1,4 @@
-//! Memory need of a connection, however its server behaves.
+//! Memory that a connection needs, however its server behaves.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn hostile_connections_use_bounded_memory() {
     const BOUND: usize = 192 * 1024;
     let mut client = Scene::new("").connected();
     // Small fields fill the table, and large blocks arrive in pieces; replies are requested and not read; streams are
-    // reset, and one stays open for ever.
+    // reset, and one stays open forever.
     let fields: Vec<u8> =
         (0..2000_u32).flat_map(|field| [&b"\x40\x02"[..], &field.to_be_bytes()[2..], b"\0"].concat()).collect();
     let mut largest = 0;

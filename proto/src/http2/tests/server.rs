@@ -33,7 +33,7 @@ pub fn frame(stream: u32, flags: &str, kind: &str, payload: &[u8]) -> Vec<u8> {
     [&header.bytes(), payload].concat()
 }
 
-/// SETTINGS.
+/// A SETTINGS frame with these settings.
 pub fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
     let payload = settings.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat());
     frame(0, "", "SETTINGS", &payload.collect::<Vec<u8>>())
@@ -53,7 +53,7 @@ pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-/// DATA.
+/// A DATA frame.
 pub fn data(stream: u32, flags: &str, data: &[u8]) -> Vec<u8> {
     frame(stream, flags, "DATA", data)
 }
@@ -74,7 +74,7 @@ pub fn window(stream: u32, increment: u32) -> Vec<u8> {
     frame(stream, "", "WINDOW_UPDATE", &increment.to_be_bytes())
 }
 
-/// GOAWAY, with a text for people.
+/// GOAWAY, with an explanation.
 pub fn goaway(last: u32, code: Code) -> Vec<u8> {
     frame(0, "", "GOAWAY", &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"because"].concat())
 }
