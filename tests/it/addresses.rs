@@ -26,7 +26,7 @@ cases! {
     url_names_are_checked_on_redirected_connections (Once);
 }
 
-/// Number of connections per client address, and waiters for all of them.
+/// Number of connections per client address, and a condition variable signalled when the number changes.
 type Peers = Arc<(Mutex<BTreeMap<IpAddr, u32>>, Condvar)>;
 
 /// A server that counts its clients by address, and responds only once `connections` have connected.
@@ -55,7 +55,7 @@ fn seen(peers: &Peers) -> BTreeMap<String, u32> {
     peers.iter().map(|(peer, count)| (peer.to_string(), *count)).collect()
 }
 
-/// The addresses 127.0.0.1 to 127.0.0.15, the first five twice.
+/// How often 20 connections use the addresses 127.0.0.1 to 127.0.0.15: the first five twice, the others once.
 fn twenty_of_a_28() -> BTreeMap<String, u32> {
     (1..=15).map(|last| (format!("127.0.0.{last}"), if last <= 5 { 2 } else { 1 })).collect()
 }
@@ -175,7 +175,7 @@ fn names_resolve_to_given_addresses(context: &Context) {
 fn address_families_can_be_chosen(context: &Context) {
     let plain = target();
     let port = plain.address().port();
-    // No other process may listen on this port meanwhile.
+    // Keeps other processes from listening on this port meanwhile.
     let taken = socket(AddressFamily::INET6, SocketType::STREAM, None).expect("a socket");
     bind(&taken, &SocketAddr::from((Ipv6Addr::LOCALHOST, port))).expect("the port is free over IPv6");
     let entries = format!("--resolve both.invalid:::1 --resolve both.invalid:127.0.0.1 http://both.invalid:{port}/");

@@ -1,4 +1,5 @@
-//! The hot path allocates nothing: a counting allocator compares a short run with one of twenty times as many requests.
+//! The hot path allocates nothing: a counting allocator compares a short run with a run of twenty times as many
+//! requests.
 
 use std::io;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ cases! {
 /// Each response takes a millisecond.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// Seconds without the server.
+/// Part of a scenario: the server is away for this many seconds.
 fn outage(from_s: f64, for_s: f64) -> String {
     format!("[[outage]]\nfrom_s = {from_s:.3}\nfor_s = {for_s:.3}\n")
 }
@@ -85,7 +85,7 @@ fn outages_start_with_their_first_due_request(context: &Context) {
         assert!((share - (until_s - from_s) / 8.0).abs() < 1e-6, "{words}: {share} {spans:?}");
         let was = number(&document, "/open_loop/unavailable/due") as u64;
         assert!((due..due + due / 3).contains(&was), "{words}: {was}");
-        // A request never sent for lack of a connection is no error.
+        // A request that was never sent for lack of a connection is no error.
         let broken: Vec<bool> =
             document["gates"].as_array().unwrap().iter().map(|gate| gate["broken"].as_bool().unwrap()).collect();
         assert_eq!((output.code, &broken[..]), (3, &[false, true][..]), "{words}: {document:#}");
@@ -120,7 +120,8 @@ fn outages_count_anywhere_in_the_run(context: &Context) {
     }
 }
 
-/// Three thousand of four thousand requests wait for the end of the outage, so the median latency is an outage's.
+/// Three thousand of four thousand requests wait for the end of the outage, so the median latency is as long as an
+/// outage.
 fn outages_count_however_many_requests_wait(context: &Context) {
     let scenario = QUICK.to_owned() + "[[stall]]\nfrom_s = 1.0\nfor_s = 3.0\n[[stall]]\nfrom_s = 5.0\nfor_s = 3.0\n";
     let words = "-t2 -c10 --max-inflight 4000 -R 500 -d10s";
@@ -133,7 +134,7 @@ fn outages_count_however_many_requests_wait(context: &Context) {
     assert!((0.996..=1.0).contains(&one_s) && (4.996..=5.0).contains(&other_s), "{spans:?}");
 }
 
-/// At nine tenths of its capacity, the target has not worked off the queue of three seconds by the end.
+/// Under a load of nine tenths of its capacity, the target has not worked off a queue of three seconds by the end.
 fn outages_count_whatever_queue_remains(context: &Context) {
     let capacity = "connect_us = 0.0\nlatency_us = 1000.0\n[capacity]\nworkers = 2\nservice_us = 20000\n";
     for words in ["-t2 -c100", "-t1 -c100", "-t1 -c2", "-t1 -c10 --max-inflight 4000"] {

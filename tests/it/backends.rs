@@ -15,7 +15,7 @@ cases! {
     request_clocks_start_before_sending (Once);
 }
 
-/// Forbids itself a system call, given by number, and executes the program on its command line.
+/// A script that forbids itself a system call, given by number, and then executes the program on its command line.
 const FORBID: &str = "\
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -31,11 +31,11 @@ os.execv(sys.argv[3], sys.argv[3:])
 /// Numbers of `io_uring_setup` and `io_uring_enter`.
 const IO_URING_SETUP: u32 = 425;
 const IO_URING_ENTER: u32 = 426;
-/// The call fails with this error, as under Docker's filter.
+/// Filter action: the call fails with this error, as under Docker's filter.
 const fn answer(errno: u32) -> u32 {
     0x0005_0000 | errno
 }
-/// The call kills the process.
+/// Filter action: the call kills the process.
 const KILL: u32 = 0x8000_0000;
 
 /// Runs the program under a filter for a system call.

@@ -35,7 +35,7 @@ cases! {
     scripts_may_redefine_globals (Once);
 }
 
-/// Much longer than the time limit of the harness: the script ends the program.
+/// Much longer than the harness's time limit, so the script must end the program.
 const UNTIL_ENDED: &str = "-d1h";
 
 fn missing_or_invalid_scripts_are_fatal(context: &Context) {
@@ -265,7 +265,7 @@ fn signals_end_commands_of_scripts(context: &Context) {
     for call in ["os.execute(C)", "io.popen(C):read('*a')", "io.popen(C):close()"] {
         for (name, code) in [("init", 130), ("request", 0), ("response", 0)] {
             for onrush in context.both() {
-                // A number of seconds that no other command uses.
+                // A number of seconds that appears in no other process's command line.
                 let seconds = format!("60.{}", server.address().port());
                 let script = format!(
                     "C = 'sleep {seconds}; true'
@@ -339,7 +339,7 @@ fn second_signals_end_scripts_with_unread_output(context: &Context) {
         let printed = child.stdout.take().expect("it is a pipe");
         wait_until(|| ioctl_fionread(&printed).is_ok_and(|bytes| bytes >= 60_000));
         signal(&child, Signal::INT);
-        // Until the first signal has been handled, a second one counts as the first.
+        // Until the first signal has been handled, a second one would be taken for the first.
         wait_until(|| {
             thread::sleep(Duration::from_millis(100));
             signal(&child, Signal::INT);

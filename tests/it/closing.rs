@@ -34,7 +34,7 @@ fn run(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     (output, result["connections"].clone())
 }
 
-/// Like [`run`], with the whole file.
+/// Like [`run`], but returns the whole file.
 fn run_whole(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     let scratch = Scratch::new("closing-result");
     let path = scratch.path().join("result.json");
@@ -60,7 +60,7 @@ fn nginx_closes_connections_after_their_requests(context: &Context) {
         assert_eq!(number(&connections, "closed_first"), 0, "{connections}");
         assert_eq!(nginx.log().len(), 200);
     }
-    // The server's own limit is lower.
+    // Here the server's own limit is lower.
     let nginx = LoggingServer::nginx(3);
     let (output, connections) =
         run(context.onrush().words("-t1 -c2 -n60 --requests-per-connection 7").word(nginx.url("/hello")));
@@ -118,7 +118,7 @@ fn tls_servers_awaiting_close_notify_close_first(context: &Context) {
 /// Request heads of each connection.
 type RequestHeads = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// A server that records received requests. `listens`: closes on request.
+/// A server that records the requests it receives. `listens`: it closes a connection when a request asks for that.
 fn listening(listens: bool) -> (SocketAddr, RequestHeads) {
     let heard = RequestHeads::default();
     let kept = Arc::clone(&heard);
@@ -198,7 +198,7 @@ fn servers_not_closing_cost_a_second_each(context: &Context) {
     let onrush = context.onrush().words("-t1 -c2 -d2900ms --requests-per-connection 4");
     let (output, document) = simulated_document(onrush, "connect_us = 0.0");
     assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");
-    // Both slots: four requests, a second, four requests, a second, four requests.
+    // Both slots send four requests, wait a second, send four more, wait a second, and send the last four.
     let counted = ["opened", "closed_first"].map(|name| number(&document["connections"], name));
     assert_eq!((output.requests(), counted), (24, [6, 4]), "{output:?} {document}");
     assert_eq!(output.latency_us().max, 1_000.0, "that second is in no latency");
@@ -258,7 +258,7 @@ fn oversized_script_batches_are_refused(context: &Context) {
         assert_eq!(output.stderr.trim_end(), format!("{returned} {expected}"));
     }
     assert!(heard.lock().expect("no thread panics with the lock").is_empty());
-    // One request per connection was requested, and the server is told.
+    // The command line asks for one request per connection, and the server is told so.
     let script = "function request() return wrk.format('GET', '/one') end";
     let onrush = context.onrush().lua(script).words("-c1 -n3 --disable-keepalive");
     let output = onrush.word(format!("http://{address}/")).run();

@@ -1,5 +1,5 @@
-//! `onrush kubernetes --collect` on output of `kubectl`, even hostile output. `make check-kubernetes` tests the real
-//! one.
+//! `onrush kubernetes --collect` on the output of an imitated `kubectl`, even hostile output. `make check-kubernetes`
+//! uses the real one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -75,7 +75,7 @@ fn only_marked_lines_name_results_and_code(context: &Context) {
     let output = cluster.collect(context, Stdio::piped());
     assert_eq!((output.code, cluster.results()), (3, vec!["run.json".to_owned()]), "{output:?}");
     assert_eq!(fs::read(cluster.into.join("run.json")).unwrap(), b"{}\n");
-    // For people, they are ordinary lines.
+    // People see them as ordinary lines.
     assert!(output.stdout.contains("script.lua:1: onrush-kubernetes file 1 ca3d"), "{output:?}");
 }
 

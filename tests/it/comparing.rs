@@ -58,7 +58,7 @@ fn experiment_rounds_are_compared(context: &Context) {
     assert_eq!(output.line("A = "), Some("A = fast, B = slow: 6 rounds of \"speed\", interleaved"), "{output:?}");
     assert_eq!(output.line("B is "), Some("B is 90 % slower (95 %: 89 … 91 %)"), "{output:?}");
     assert!(output.line("p50 ").is_some() && output.line("rank test").is_some(), "{output:?}");
-    // The sides can be named and exchanged.
+    // The sides can be named, and swapped.
     let [a, b] = ["fast", "slow"].map(|label| format!("{}:{label}", folder.display()));
     let output = compared(context, "--format json", &[Path::new(&b), Path::new(&a)]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -143,7 +143,7 @@ fn incomparable_results_are_named_with_code_1(context: &Context) {
     assert_eq!(compared(context, "--force", &[&a, &b]).code, 0);
     assert_eq!(compared(context, "", &[&a, &a]).code, 1);
 
-    // Without arguments, the files in this folder are named, except the sum and a damaged one.
+    // Without arguments, the message lists the files in this folder, except for the sum and a damaged file.
     let unnamed = |folder: &Path| {
         let output = context
             .onrush()

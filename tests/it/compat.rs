@@ -97,7 +97,7 @@ fn tables_show_delay_and_thread_rate(context: &Context) {
     let output = context.called("wrk").words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
     let rate = output.requests_per_s();
-    // Ten connections have at most one response per 20 ms each, and either thread has half of them.
+    // Ten connections get at most one response per 20 ms each, and each thread has half of the connections.
     assert!(output.latency_us().mean >= 20e3 && rate <= 500.0, "{output:?}");
     assert!(output.thread_rate().mean > 0.0, "{output:?}");
 }
@@ -230,7 +230,7 @@ fn durations_round_like_wrk_and_interrupts_succeed(context: &Context) {
     }
 }
 
-/// Durations, and their form in the report.
+/// Durations as typed, and as printed in the report.
 pub const DURATIONS: [(&str, &str); 7] =
     [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
 

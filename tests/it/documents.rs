@@ -11,7 +11,7 @@
 //!   short; searches meet a simulated target.
 //! - Notes that depend on the machine, verdicts, and percentiles above 90 % are omitted on both sides.
 //!
-//! `logs` has reports that people published.
+//! `logs` contains reports that people published.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -170,7 +170,7 @@ fn troubleshooting_quotes_existing_messages(context: &Context) {
             places.insert(format!("docs/{place}"));
         }
     }
-    // The manual has the answers without the pages.
+    // The manual contains the answers without the pages.
     let manual = context.onrush().words("--generate man").run_plain().stdout;
     let answers = manual.split(".SH MESSAGES\n").nth(1).unwrap_or_default().split(".SH ").next().unwrap_or_default();
     let answered = answers.lines().filter_map(|line| Some(line.strip_prefix(".I ")?.replace("\\-", "-")));
@@ -235,7 +235,7 @@ fn books_contain_every_page(_: &Context) {
     assert_eq!(listed, pages);
 }
 
-/// A how-to is one task, in at most 400 words. Linked pages have the details.
+/// A how-to describes one task in at most 400 words, and links to pages with the details.
 fn how_tos_are_short(_: &Context) {
     let summary = MarkdownFile::read("docs/SUMMARY.md");
     let part = summary.text.split("\n# How to\n").nth(1).and_then(|rest| rest.split("\n# ").next());
@@ -339,7 +339,7 @@ struct SessionStep {
     code: Option<i32>,
 }
 
-/// Runs every example of a document, which must have at least `at_least`.
+/// Runs every example in a document, of which there must be at least `at_least`.
 fn check_examples(context: &Context, path: &str, at_least: usize) {
     let steps: Vec<SessionStep> = MarkdownFile::read(path).fences("console").flat_map(session).collect();
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
@@ -412,7 +412,7 @@ impl SessionStep {
         }
         let shapes = |lines: &[String]| {
             let lines = lines.iter().filter(|line| !is_of_the_machine(line)).map(|line| shape(line));
-            // A timed run in the example may end after a number of requests here.
+            // A run that is timed in the example may end after a number of requests here.
             let mut shapes: Vec<_> =
                 lines.map(|line| line.replace("Running # requests test", "Running # test")).collect();
             // An empty line precedes notes, all of which may depend on the machine.
@@ -472,14 +472,14 @@ impl SessionStep {
         self.words().any(|word| word == "--find-max")
     }
 
-    /// The option that shortens a run; of two durations, the last one counts. Most runs end after a number of requests:
-    /// a busy machine may complete none in a short time.
+    /// The option that shortens a run; if a duration is given twice, the last one wins. Most runs end after a number of
+    /// requests, because a busy machine may complete none in a short time.
     fn shorter(&self) -> &'static str {
         let is_limit = |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.is_search() || self.words().any(is_limit) {
             ""
         } else if ["/freeze?", "result.ndjson", ":9/"].iter().any(|part| self.command.contains(part)) {
-            // A freeze and an interval take time; and with a number of requests, a run waits until the target is there.
+            // A freeze and an interval take time. A run with a number of requests would wait until the target is there.
             " -d 500ms"
         } else if self.command.contains("-c 400") {
             " -n 400"
@@ -489,7 +489,7 @@ impl SessionStep {
     }
 }
 
-/// Output of a program until its first line is complete, then until its end after an interrupt; and its exit code.
+/// Interrupts a program once its first line is complete. Returns the whole output and the exit code.
 fn first_line_of(program: Onrush) -> (String, i32) {
     let mut child = program.spawn();
     let (mut output, mut text) = (BufReader::new(child.stdout.take().expect("it is piped")), String::new());
@@ -509,7 +509,7 @@ const OF_THE_MACHINE: [&str; 6] = [
     " times the mean number of requests: ",
 ];
 
-/// Starts of lines that every run has, or only a sufficiently long one.
+/// Starts of lines that appear in every run, or only in a sufficiently long one.
 const ABOUT_THE_RUN: [&str; 6] =
     ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: after the run, "];
 
@@ -522,7 +522,7 @@ fn is_of_the_machine(line: &str) -> bool {
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
     // The sides acknowledge each other's SETTINGS at any time.
     let is_acknowledgement = ["> SETTINGS, ACK", "< SETTINGS, ACK"].contains(&line);
-    // A request that becomes due at the last moment may be unsent.
+    // A request that becomes due at the last moment may remain unsent.
     let is_unsent =
         line.ends_with(" unsent at the end)") || line.trim_start().starts_with("Oldest request without a response: ");
     is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
@@ -543,7 +543,8 @@ fn after_digits(text: &str) -> &str {
     text.trim_start_matches(|next: char| next.is_ascii_digit() || ",.".contains(next))
 }
 
-/// A line with a `#` for every number and its unit, single spaces, and one backend on every machine.
+/// A line with every number and its unit replaced by `#`, with single spaces, and with the same backend on every
+/// machine.
 fn shape(line: &str) -> String {
     let line = line.replace("[epoll]", "[uring]");
     let (mut shape, mut rest) = (String::new(), line.trim_end());
@@ -577,7 +578,7 @@ struct MarkdownFile {
     text: String,
 }
 
-/// A link of a document: `[text](target)`.
+/// A link in a document: `[text](target)`.
 struct Link<'a> {
     text: &'a str,
     target: &'a str,
@@ -629,7 +630,8 @@ impl MarkdownFile {
     }
 }
 
-/// Checks that the target and its heading exist, and that linked source files define the name.
+/// Checks that the target of a link and its heading exist, and that a linked source file contains the name in the
+/// link's text.
 fn check_link(document: &MarkdownFile, Link { text, target }: &Link) {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let here = root().join(&document.path);

@@ -126,7 +126,7 @@ fn files_are_complete_or_untouched(context: &Context) {
         ("function response() error('no') end", 1, all),
         ("function delay() error('no') end", 1, all),
         ("function response() while true do end end", 1, all),
-        // After it.
+        // After the run.
         ("function done() os.exit(0) end", 0, all),
         ("function done() os.exit(7) end", 7, all),
         ("function done() error('no') end", 1, all),
@@ -157,10 +157,10 @@ fn signals_at_any_step_lose_no_file(context: &Context) {
         ("function response() HERE end", &[Signal::INT][..], 0, NAMES.len()),
         ("function response() HERE end", &[Signal::TERM], 0, NAMES.len()),
         ("function response() HERE end", &[Signal::HUP], 0, NAMES.len()),
-        // Before the run there is nothing to write.
+        // Before the run, there is nothing to write.
         ("HERE while true do end", &[Signal::INT], 130, 0),
         ("function init() HERE while true do end end", &[Signal::TERM], 130, 0),
-        // After it all files exist.
+        // After the run, all files exist.
         (
             "function response() HERE end function done() HERE while true do end end",
             &[Signal::HUP, Signal::INT],
@@ -176,7 +176,7 @@ fn signals_at_any_step_lose_no_file(context: &Context) {
             .enumerate()
             .map(|(part, text)| if part > 0 { tell(part) + text } else { text.to_owned() })
             .collect();
-        // Only a signal ends it.
+        // Only a signal ends this run.
         let onrush = context.onrush().words("-t1 -c1 -d20s -s").word(old.0.file("s.lua", source));
         let child = old.written_by(onrush).word(url(&server, "/delay/5")).spawn();
         for (number, sent) in signals.iter().enumerate() {
@@ -209,7 +209,7 @@ fn runs_proceed_with_an_unread_report(context: &Context) {
     fill(&writer);
     let old = OldFiles::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
-    // The first lines of the report block nothing if printed after the run.
+    // If the first lines of the report are printed only after the run, they block nothing.
     let child = old.written_by(onrush).words("--format json").word(url(&server, "/")).spawn();
     wait_until(|| waits_for_reader(&child));
     signal(&child, Signal::INT);
@@ -295,7 +295,7 @@ fn signals_end_name_lookups(context: &Context) {
     output.note("interrupted before");
 }
 
-/// Result of a program that leaves children behind, which keep its pipes open.
+/// Output of a program that leaves behind children, which keep its pipes open.
 fn last_words(mut child: Child) -> ProgramOutput {
     let start = Instant::now();
     let (status, mut stderr) = (child.wait().expect("it ends"), vec![0; 64 * 1024]);
@@ -429,7 +429,7 @@ fn quit_signals_leave_no_partial_file(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("quit"));
     let old = scratch.file("old.json", OLD);
     let (new, lines) = (scratch.path().join("new.json"), scratch.path().join("new.ndjson"));
-    // Without a core file, even if these tests were started with the signal ignored. The first line comes after a
+    // Without a core file, even if these tests were started with the signal ignored. The first line appears after a
     // second.
     let hears = context.after("ulimit -c 0; exec env --default-signal=QUIT \"$0\" \"$@\"");
     let onrush = hears.words("-d30s -t1 -c2 --io").word(context.backend);
@@ -525,7 +525,7 @@ fn foreign_changes_of_line_files_are_named(context: &Context) {
     let paths = [0, 1, 2, 3].map(|index| scratch.path().join(format!("{index}.ndjson")));
     let onrush = paths.iter().fold(context.onrush(), |onrush, path| onrush.word("-o").word(path));
     let child = onrush.words("-c1 -d20s").word(url(&server, "/delay/5")).spawn();
-    // The first row comes after a second.
+    // The first row is written after a second.
     wait_until(|| paths.iter().all(|path| fs::read_to_string(path).is_ok_and(|text| !text.is_empty())));
     paths.iter().zip(changes).for_each(|(path, (_, change))| change(path));
     signal(&child, Signal::INT);

@@ -1,4 +1,4 @@
-//! Distribution of the time of the generator's own threads, according to a result file.
+//! How the generator's own threads spent their time, according to a result file.
 
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ pub fn unaccounted_s(document: &Value) -> Vec<f64> {
     document["threads"].as_array().unwrap().iter().map(unaccounted_s).collect()
 }
 
-/// Checks that the time of each thread is accounted for. On a busy machine, a thread may get its first processor late,
-/// and its last one only after the end; `machine` is stricter.
+/// Checks that the time of each thread is accounted for. On a busy machine, a thread may start late and get its last
+/// processor time only after the end; `machine` is stricter.
 fn assert_accounted(document: &Value) {
     let allowed_s = -0.5 * number(document, "/duration_s")..1.0;
     let unaccounted_s = unaccounted_s(document);
@@ -79,7 +79,7 @@ fn threads_sharing_processors_are_queued(context: &Context) {
                   taskset -pc $first $$ >&2; timeout 20 sh -c 'while :; do :; done' & other=$!";
     let program = between(context, pinned, "kill $other").words("-c4 -t1 -d400ms").word(url(&server, "/"));
     let (_, document) = document(program, &scratch);
-    // Half of the time, if both are treated equally.
+    // It should be half of the time if both are treated equally.
     assert!(sum(&document, "queued_s") > 0.02, "{document}");
     assert_accounted(&document);
 }

@@ -83,7 +83,7 @@ fn waiting_for_targets_is_announced(context: &Context) {
 fn unanswered_connects_are_abandoned_and_named(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
-    // The run has no other end.
+    // Nothing else ends the run.
     let output = context.onrush().words("-c10 -d1h --probe off --timeout 200ms --give-up 200ms").word(&url).run();
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(
@@ -108,7 +108,7 @@ fn unanswered_requests_time_out_once(context: &Context) {
 }
 
 fn unanswered_requests_time_out_like_wrk(context: &Context) {
-    // wrk has no fractions: one second is not exceeded within one.
+    // wrk accepts no fractions, and a timeout of one second cannot be exceeded in a run of one second.
     let compat =
         simulate(context.called("wrk").words("-t1 -c3 -d2s --timeout 1s"), "[[fault]]\nevery = 1\nwhat = 'hang'");
     assert_eq!((compat.code, compat.requests(), compat.socket_errors("timeout")), (0, 0, 3), "{compat:?}");
@@ -134,7 +134,7 @@ fn frozen_targets_are_awaited(context: &Context) {
     let url = url(&server, "/freeze?every=300ms&ms=250");
     let (output, document) = document(context.onrush().words("-t1 -c1 -d800ms").word(url), &scratch);
     assert_eq!((output.code, output.line("Non-2xx")), (0, None), "{output:?}");
-    // The target itself may get its processor back too late for a response before the end.
+    // The target itself may get its processor back too late to respond before the end.
     let waits_us = ["/latency/service/max_us", "/censored/max_us"].map(|longest| number(&document, longest));
     assert!(waits_us.into_iter().any(|longest_us| longest_us > 200_000.0), "{waits_us:?}: {document}");
 }
@@ -283,7 +283,7 @@ fn hostile_locations_are_escaped_and_truncated(context: &Context) {
     assert_is_fit_for_a_terminal(&output);
 }
 
-/// Sends three requests to a server that responds to each with these bytes.
+/// Runs three requests against a server that responds to each with these bytes.
 fn run_against_answer(context: &Context, answer: Vec<u8>) -> ProgramOutput {
     let address = peers::server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -298,7 +298,7 @@ fn run_against_answer(context: &Context, answer: Vec<u8>) -> ProgramOutput {
 fn assert_is_fit_for_a_terminal(output: &ProgramOutput) {
     let fit = |character: char| matches!(character, ' '..='~' | '\n' | '×');
     assert!(output.stderr.chars().all(fit), "{output:?}");
-    // The rest of a line is our text, and short.
+    // The rest of a line is onrush's own text, which is short.
     for line in output.stderr.lines() {
         assert!(line.chars().count() < 120 + 100, "{line}");
         assert!(!line.contains(&"A".repeat(121)), "{line}");

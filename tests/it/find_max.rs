@@ -54,7 +54,7 @@ fn known_capacities_are_found(context: &Context) {
     let early: Vec<&Value> = points.iter().filter(|point| point["ended_early"] == true).collect();
     assert!(!early.is_empty(), "{document}");
     for point in early {
-        // The run measured for the reported time.
+        // The run was measured for the reported time.
         let per_s = number(point, "/rate_per_s");
         assert!((490.0..=510.0).contains(&per_s), "{point}");
     }
@@ -70,8 +70,8 @@ fn known_capacities_are_found(context: &Context) {
     assert!((30.0..=62.0).contains(&took_s), "{took_s}: {output:?}");
 }
 
-/// The objective permits the failures. Responses of 100 ms and the limit of 102 ms are in one bin of the timeline. A
-/// single request is slower than the allowed deviation.
+/// The objective permits the failures. Responses of 100 ms and the limit of 102 ms are in the same bin of the timeline.
+/// A single request is slower than the allowed deviation permits.
 fn loads_meeting_the_objective_hold(context: &Context) {
     let resets = format!("{EVEN}[[fault]]\nevery = 50\nwhat = 'reset'");
     let [close, slow] =
@@ -172,7 +172,7 @@ fn searches_end_with_result_and_exit_code(context: &Context) {
             130,
             "p50<500ms held at every rate tried, up to 500.0/s; the search was interrupted\n",
         ),
-        // A gate does not break because of one run, which may have been disturbed.
+        // A single run, which may have been disturbed, does not break a gate.
         (
             "--find-max p99<30ms -R 600",
             &interrupted,
@@ -187,8 +187,8 @@ fn searches_end_with_result_and_exit_code(context: &Context) {
     }
 }
 
-/// Nothing is answered for three seconds, in which a run fails. The remaining requests do not affect the next run,
-/// which starts when the target responds at once.
+/// Nothing is answered for three seconds, during which a run fails. The remaining requests do not affect the next run,
+/// which starts when the target responds at once again.
 fn searches_continue_after_target_recovery(context: &Context) {
     let stalled = format!("{EVEN}[[stall]]\nfrom_s = 5.0\nfor_s = 6.0\n");
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -R 300"), &stalled);
@@ -211,7 +211,7 @@ fn searches_continue_after_target_recovery(context: &Context) {
     let highest = number(&document, "/highest/load");
     assert!(output.code == 0 && (9.0..=10.5).contains(&highest), "{output:?}");
     assert!(!output.stderr.contains("  void  "), "{output:?}");
-    // The first run is disturbed, as if the target still had to warm up.
+    // The first run is disturbed, as by a target that still has to warm up.
     let outage = "[[outage]]\nfrom_s = 2.0\nfor_s = 3.0";
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 20s"), outage);
     assert!(output.stderr.contains("): in this run, the target did not respond for "), "{output:?}");
@@ -268,7 +268,7 @@ fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI6
     }
 }
 
-/// A search by the real clock.
+/// A search in real time.
 fn real_searches_report_their_duration(context: &Context) {
     let server = target();
     let words = "-t1 -c2 --find-max errors<=100% --over threads -d 5s";
@@ -312,7 +312,7 @@ fn starved_targets_are_not_judged(context: &Context) {
             let has_cause = causes.iter().any(|cause| output.stderr.contains(cause));
             assert!(is_unknown || has_cause, "{output:?}");
         }
-        // Code 3 would claim that no rate holds.
+        // Code 3 would claim that the objective holds at no rate.
         code => panic!("{code}: {output:?}"),
     }
 }

@@ -1,5 +1,5 @@
-//! Cost and start precision of many machines. These are measurements, as in `machine`. In `make test`, `machines` shows
-//! that the function works.
+//! Cost of many machines, and precision of their common start. These are measurements, as in `machine`; in `make test`,
+//! `machines` shows that the feature works.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -85,7 +85,7 @@ fn thousand_machines_need_one_coordinator_processor(context: &Context) {
     let mut coordinator = Coordinator::start(context.onrush(), "fleet", &words, &url(&server, "/"));
     let token = Token::read(&coordinator.token).expect("it is made");
     let (interrupt, row) = (Interrupt::default(), full_row());
-    // Per half second: time, processor time of the coordinator, and its peak memory.
+    // Every half second: the time, the processor time of the coordinator, and its peak memory.
     let mut seen: Vec<(Instant, f64, u64)> = Vec::new();
     thread::scope(|scope| {
         for index in 0..MACHINES {
@@ -229,7 +229,7 @@ cat arrived
 
 /// At its end, prints the lag between the requests of the two clients in microseconds, and the lag of their first
 /// requests; the second client starts half a millisecond later. Of the requests due every millisecond, the one with the
-/// least delay counts. The kernel timestamps the packets: the server itself may have to wait for a processor.
+/// least delay is used. The kernel timestamps the packets: the server itself may have to wait for a processor.
 const ARRIVALS: &str = r#"import select, signal, socket, struct, sys
 SO_TIMESTAMPNS = 35
 class Client:

@@ -41,7 +41,7 @@ pub const OF_THE_MACHINE: [&str; 9] = [
     " were sent more than ",
 ];
 
-/// Time limit of a program. When it is exceeded, the program is killed and its test fails.
+/// Time limit of a program. A program that exceeds it is killed, and its test fails.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
 /// One test.
@@ -53,12 +53,12 @@ pub struct Case {
     pub run: fn(&Context),
 }
 
-/// Deviations from running on each backend, beside other tests.
+/// Exceptions to running each test on each backend and beside other tests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TestMode {
-    /// Only once: the backend makes no difference.
+    /// Run the test only once: the backend makes no difference.
     Once,
-    /// Alone: the test takes ports, descriptors or processors that others would miss, or observes this process's
+    /// Run the test alone: it takes ports, descriptors or processors that others need, or observes this process's
     /// resources.
     Alone,
 }
@@ -136,7 +136,8 @@ pub struct TargetCounts {
     pub requests: u64,
 }
 
-/// Reads the counters of the embedded target; once per server, because only the current connection is excluded.
+/// Reads the counters of the embedded target. `connections` is right only in the first call per server, because only
+/// the current connection is excluded.
 pub fn counts(address: SocketAddr) -> TargetCounts {
     let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let number = |name: &str| -> u64 {
@@ -146,7 +147,7 @@ pub fn counts(address: SocketAddr) -> TargetCounts {
     TargetCounts { connections: number("connections") - 1, requests: number("requests") }
 }
 
-/// Sends bytes on a new connection, and returns everything received until its end.
+/// Sends bytes on a new connection, and returns everything received until the server closes it.
 pub fn exchange(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("the server accepts");
     stream.write_all(request.as_bytes()).expect("the server reads");
@@ -161,7 +162,7 @@ pub fn wait_for_load(server: &EmbeddedServer) {
     wait_until(|| counts(server.address()).requests > 0);
 }
 
-/// The embedded target in a separate process, with the maximum number of open files.
+/// The embedded target in a separate process with the highest possible open-file limit.
 pub struct Served {
     child: Child,
     /// Address of the target.
@@ -215,7 +216,7 @@ impl Context {
         [self.onrush(), self.called("wrk")]
     }
 
-    /// The program in native mode under another limit. `limit`: an argument of `ulimit`.
+    /// The program in native mode under another resource limit. `limit`: the arguments of `ulimit`, such as `-n 12`.
     pub fn limited(&self, limit: &str) -> Onrush {
         self.after(&format!("ulimit {limit}"))
     }
@@ -245,12 +246,12 @@ pub struct Onrush {
     script_args: Vec<String>,
 }
 
-/// Output of a program, and its end.
+/// Output of a program, its exit code and its duration.
 #[derive(Clone, Debug)]
 pub struct ProgramOutput {
     pub stdout: String,
     pub stderr: String,
-    /// The verdict printed by `-v` or by a run of a second; `run_plain` leaves it in the output.
+    /// The verdict printed with `-v` or after a run of at least a second; `run_plain` leaves it in the output.
     pub verdict: String,
     /// Notes that `run` removed from standard error because the machine's load may cause them.
     pub of_the_machine: String,
@@ -299,7 +300,7 @@ impl Onrush {
         self.word("-s").word(path)
     }
 
-    /// Passes a script as a file that is a pipe.
+    /// Adds `-s` with a pipe from which the program reads this script.
     pub fn lua(self, script: &str) -> Self {
         self.script("/dev/stdin").stdin(script.as_bytes())
     }
@@ -374,7 +375,7 @@ pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -
     (String::from_utf8_lossy(&shown).into_owned(), finish(child))
 }
 
-/// A terminal, and the end for a program.
+/// A new terminal: the side of the test, and the side for a program.
 pub fn terminal() -> (File, OwnedFd) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal can be opened");
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
@@ -395,7 +396,7 @@ pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(Pid::from_child(child), signal);
 }
 
-/// Waits for a condition that takes a moment, or seconds on a busy machine.
+/// Waits for a condition that becomes true after a moment, or on a busy machine after seconds.
 #[track_caller]
 pub fn wait_until(mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -438,24 +439,24 @@ impl ProgramOutput {
         }
     }
 
-    /// The number before these words of the report, for instance `requests in`.
+    /// The number that precedes these words in the report, for instance `requests in`.
     pub fn number_before(&self, words: &str) -> f64 {
         let before = self.stdout.split(words).next().filter(|before| before.len() < self.stdout.len());
         let number = before.and_then(|before| before.split_whitespace().last()?.parse().ok());
         number.unwrap_or_else(|| panic!("no number before {words:?} in {}", self.stdout))
     }
 
-    /// The requests of the report.
+    /// The number of requests in the report.
     pub fn requests(&self) -> u64 {
         self.number_before(" requests in") as u64
     }
 
-    /// The line of the report with this start, without its indentation.
+    /// The first line of the report that starts with this text, without its indentation.
     pub fn line(&self, start: &str) -> Option<&str> {
         self.stdout.lines().map(str::trim_start).find(|line| line.starts_with(start))
     }
 
-    /// One of the four numbers of the socket errors; zero without this line.
+    /// One of the four numbers in the line of socket errors; zero without that line.
     pub fn socket_errors(&self, kind: &str) -> u64 {
         let Some(line) = self.line("Socket errors:") else { return 0 };
         let rest = line.split(&format!("{kind} ")).nth(1).unwrap_or_else(|| panic!("no {kind} in {line}"));
@@ -474,14 +475,14 @@ impl ProgramOutput {
         }
     }
 
-    /// The line on standard error with these words, even if the machine's load may cause it, too.
+    /// The line on standard error that contains these words, even if it is a note that the machine's load may cause.
     pub fn note(&self, words: &str) -> &str {
         let note = self.stderr.lines().chain(self.of_the_machine.lines()).find(|line| line.contains(words));
         note.unwrap_or_else(|| panic!("no note says {words:?}: {self:?}"))
     }
 
-    /// Checks the eight lines of every report, their order and widths. Without responses, a native report replaces two
-    /// of them.
+    /// Checks the eight lines that every report has, their order and their widths. Without responses, a native report
+    /// replaces two of them.
     pub fn assert_standard(&self) {
         let mut lines = self.stdout.lines();
         let has_rows = !self.stdout.contains(NO_ANSWERS);
@@ -514,7 +515,7 @@ const STANDARD: [&str; 8] = [
     "Transfer/sec: ",
 ];
 
-/// A temporary directory for a test, deleted at the end.
+/// A temporary directory for a test, deleted when this is dropped.
 pub struct Scratch(std::path::PathBuf);
 
 impl Scratch {
@@ -531,7 +532,7 @@ impl Scratch {
         &self.0
     }
 
-    /// Links to the program in the directory, and returns the path of the link.
+    /// Creates a link to the program in the directory, and returns the path of the link.
     pub fn link(&self, name: &str) -> std::path::PathBuf {
         let path = self.0.join(name);
         std::os::unix::fs::symlink(PROGRAM, &path).expect("a link can be made");

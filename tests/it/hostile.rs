@@ -37,13 +37,13 @@ cases! {
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const HEAD_BYTES: usize = ANSWER.len() - 13;
-/// Length of a large request, in bytes: more than fits all buffers of the kernel on its way.
+/// Length of a large request, in bytes: more than fits into all of the kernel's buffers on its way.
 const LARGE: usize = 5 << 20;
 /// Time beyond `-d` that a run may take on a busy machine. These servers never end it.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Sends one complete response per connection, then one that `end` cuts a byte later than on the previous connection,
-/// with enough requests to cut the response everywhere.
+/// Runs against a server that sends one complete response per connection, then another one that `end` cuts off, a byte
+/// later than on the previous connection. There are enough requests to cut the response at every byte.
 fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> ProgramOutput {
     let cuts = AtomicUsize::new(0);
     let address = server(move |stream| {
@@ -161,7 +161,7 @@ fn unread_large_requests_are_abandoned(context: &Context) {
 fn run_unread(context: &Context, words: &str) -> ProgramOutput {
     let scratch = Scratch::new("unread");
     let address = server(|stream| {
-        // Nothing waits for this; it outlasts the run.
+        // Nothing waits for this thread, which outlasts the run.
         thread::sleep(GRACE + Duration::from_secs(5));
         drop(stream);
         Ok(())
@@ -249,8 +249,8 @@ fn endless_heads_use_bounded_memory(context: &Context) {
     assert!((1..100_000).contains(&peak_kib), "{peak_kib} KiB: {output:?}");
 }
 
-/// Two connections to a server that floods every client that sends a request, and then waits for it to leave. The run
-/// must use less memory than the flood.
+/// Runs two connections against a server that floods every client once it has sent a request, and then waits for it to
+/// leave. The run must use less memory than the flood.
 fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> ProgramOutput {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     let address = server(move |stream| {
@@ -320,7 +320,7 @@ fn assert_unanswered(output: &ProgramOutput) {
     assert!(output.took < GRACE, "{output:?}");
 }
 
-/// Failure counts in notes with this reason.
+/// Failure counts in the notes that give this reason.
 fn failures(output: &ProgramOutput, why: &str) -> Vec<usize> {
     let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
     notes.map(|note| number_in(note, " ×") as usize).collect()

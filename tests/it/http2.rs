@@ -90,7 +90,7 @@ fn nginx_gets_every_method(context: &Context) {
         let (output, result) = run(context.onrush().words(&words).word(nginx.url(path)));
         assert_complete(&output, 20);
         assert_eq!(result["status"], json!({ status.to_string(): 20 }), "{method} {path}: {result}");
-        // The rest is headers.
+        // The remaining bytes are headers.
         let received = number(&result["bytes_received"]);
         assert!((20 * bytes..20 * (bytes + 300)).contains(&received), "{method} {path}: {received}");
     }
@@ -200,7 +200,7 @@ fn servers_without_http2_are_named(context: &Context) {
 
 fn http2_only_servers_are_named(context: &Context) {
     let address = server(|stream| {
-        // The start of HTTP/1.1 is not the preface, but this server does not check.
+        // The client speaks HTTP/1.1 and sends no preface, but this server does not check.
         (&stream).write_all(&settings(&[(STREAMS, 100)]))?;
         io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
@@ -332,7 +332,7 @@ fn frames_of_failed_exchanges_are_shown(context: &Context) {
         "< SETTINGS MAX_CONCURRENT_STREAMS 100\n< GOAWAY: ENHANCE_YOUR_CALM, the last stream is 1, {reason}\n< PING\n"
     );
     assert!(output.stdout.contains(&received), "{output:?}");
-    // The first 80 and the last 20 of received frames and the replies.
+    // Of the received frames and the replies, the first 80 and the last 20 are shown.
     let pings = output.stdout.lines().filter(|line| line.contains(" PING")).count();
     assert!((90..=95).contains(&pings), "{pings} {output:?}");
     assert!(output.stdout.contains("\n… ") && output.stdout.contains(" more frames\n"), "{output:?}");

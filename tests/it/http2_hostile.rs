@@ -43,7 +43,7 @@ fn servers_without_settings_are_abandoned(context: &Context) {
     assert_eq!(failures(&result, "no SETTINGS from the server"), 4, "{result}");
 }
 
-/// Requests sent before the limit is known are refused. The others never start, so the run needs an end.
+/// Requests sent before the limit is known are refused. The others never start, so the run needs a time limit.
 fn servers_allowing_no_streams_are_abandoned(context: &Context) {
     let address = server(|stream| {
         let mut peer = Http2Peer::new(stream, &[(STREAMS, 0)])?;
@@ -236,7 +236,7 @@ const UNKNOWN: u8 = 0xfa;
 /// `:status: 103`.
 const EARLY_HINTS: &[u8] = &[0x08, 3, b'1', b'0', b'3'];
 
-/// 32 MiB of identical frames. Replies to them are not read.
+/// Sends 32 MiB of identical frames, and reads no replies.
 fn flood(mut peer: Http2Peer, repeated: &[u8]) -> io::Result<()> {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     for _ in 0..128 {
@@ -269,7 +269,8 @@ fn wrong_first_frames_are_named(context: &Context) {
     assert_eq!(result["http2"]["goaway_sent"], json!({ "PROTOCOL_ERROR": 4 }), "{result}");
 }
 
-/// A run on two connections without a response, within its time and in little memory. Returns the result.
+/// Runs two connections that get no response, and checks that the run ends in time and uses little memory. Returns the
+/// result.
 fn run_small(context: &Context, words: &str, address: SocketAddr) -> Value {
     let scratch = Scratch::new("http2-hostile");
     let path = scratch.path().join("result.json");

@@ -86,8 +86,8 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     let go = go(false);
     let words = "-t1 -c2 -d500ms --http2 --streams 8";
     let (output, result) = run(context.onrush().words(words).word(go.url("/stop")));
-    // A successor may wait to be accepted when the listener closes, which resets it. Nothing proves that it was not
-    // served.
+    // A replacement connection may still wait to be accepted when the listener closes, which resets it. Nothing proves
+    // that its request was not served.
     let served = number(&result["http2"]["connections"]);
     let unserved = number(&result["connections"]["opened"]) - served;
     assert!(number(&result["errors"]["read"]) <= 8 * unserved, "{result}");
@@ -172,7 +172,7 @@ fn exchange(context: &Context, base: &str) {
         let (output, result) = run(onrush.word(format!("{base}{path}")));
         assert_complete(&output, 20);
         assert_eq!(result["status"], json!({ status.to_string(): 20 }), "{method} {path}: {result}");
-        // The rest is headers, and padding.
+        // The remaining bytes are headers and padding.
         let received = number(&result["bytes_received"]);
         assert!((20 * bytes..20 * (bytes + bytes / 50 + 600)).contains(&received), "{method} {path}: {received}");
     }

@@ -1,4 +1,4 @@
-//! An HTTP/2 server that sends a test's frames, and a reader of results.
+//! An HTTP/2 server that sends frames chosen by a test, and a reader of results.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -100,7 +100,8 @@ impl Http2Peer {
         Ok(peer)
     }
 
-    /// Reads frames until a request starts, and returns its stream. Acknowledges SETTINGS, and ignores the rest.
+    /// Reads frames until a request starts, and returns its stream. Acknowledges SETTINGS, and ignores all other
+    /// frames.
     pub fn request(&mut self) -> io::Result<u32> {
         loop {
             match self.read()? {
@@ -146,7 +147,7 @@ pub fn run(onrush: Onrush) -> (ProgramOutput, Value) {
     (output, read(&path))
 }
 
-/// Reads requests, connections and failures of a result file, and checks that its requests are accounted for.
+/// Reads the requests, connections and failures from a result file, and checks that all requests are accounted for.
 pub fn read(path: &Path) -> Value {
     let result: Map<String, Value> = serde_json::from_slice(&fs::read(path).expect("a result")).expect("JSON");
     let result = result.into_iter().filter(|(key, _)| SHOWN.contains(&key.as_str())).collect();
@@ -167,13 +168,13 @@ fn assert_accounted_for(result: &Value) {
     assert!(ended <= begun && begun <= ended + failed, "{requests} {errors}");
 }
 
-/// A figure of a result.
+/// A number in a result.
 #[track_caller]
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The failures of a result.
+/// The failures in a result.
 pub fn rows(result: &Value) -> impl Iterator<Item = &Value> {
     result["ledger"].as_array().into_iter().flatten()
 }

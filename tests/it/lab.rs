@@ -376,7 +376,7 @@ fn dead_targets_fail_later_runs(context: &Context) {
         .unwrap();
     assert!(accepts(&mut server, reserved.address));
     let rest = format!("[hooks]\nafter_run = 'kill -9 {}'\non_error = \"continue\"\n", server.id());
-    // Runs with a number of requests would wait for the target.
+    // A run with a number of requests would wait for the target.
     let text = two_points(&format!("http://{}/delay/2", reserved.address), &rest);
     let text = text.replace("rounds = 1", "rounds = 2").replace("requests = 50", "duration = \"500ms\"");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
@@ -498,7 +498,7 @@ fn full_disks_end_experiments_with_reason(context: &Context) {
     assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
     let why = "-1.json cannot be written: it is longer than the limit on the size of files; raise that (ulimit -f)";
     assert!(output.stderr.contains(why), "{output:?}");
-    // A measurement that cannot be kept is printed.
+    // A measurement that cannot be saved is printed.
     assert!(output.stderr.lines().any(|line| line.starts_with("[1/") && line.contains("/s")), "{output:?}");
 }
 
@@ -514,7 +514,7 @@ fn statuses_are_flagged_and_gates_break(context: &Context) {
     );
 }
 
-/// The experiments in the documents.
+/// The experiment files shown in the documents.
 fn published() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/experiments");
     let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

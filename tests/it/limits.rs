@@ -38,7 +38,7 @@ fn smallest_and_largest_loads_run(context: &Context) {
     }
     let once = context.onrush().words("-n1 -c10").word(url(&server, "/")).run();
     assert_eq!(once.requests(), 1);
-    // A millisecond may not be enough for a response: there is a report in any case.
+    // A millisecond may not be enough for a response, but there is a report in any case.
     let output = context.onrush().words("-d1ms").word(url(&server, "/")).run();
     output.assert_standard();
     assert!(output.stdout.starts_with("Running 1ms test @ "), "{output:?}");
@@ -157,7 +157,7 @@ fn assert_is_one_line(output: &ProgramOutput, code: i32) {
 fn only_script_threads_have_large_stacks(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("stacks"));
     let script = scratch.file("script.lua", "function request() return wrk.format() end");
-    // The stack of a script has 32 MiB. The reserve of a run has 24, and may be allocated later.
+    // A script's stack takes 32 MiB. The reserve of a run takes 24 MiB, and may be allocated later.
     for (script, expected) in [(None, 0.0..80.0), (Some(&script), 96.0..200.0)] {
         // Killed after the check.
         let onrush = context.onrush().words("-t2 -c2 -d1h");

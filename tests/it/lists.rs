@@ -21,14 +21,14 @@ cases! {
     long_lists_are_read_quickly (Once);
 }
 
-/// Request targets of a log, in order.
+/// Request targets in a log, in order.
 fn paths(log: &[String]) -> Vec<String> {
     let path =
         |line: &String| line.split('"').nth(1).unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
     log.iter().map(path).collect()
 }
 
-/// Number of occurrences of each.
+/// Number of occurrences of each path.
 fn counts(paths: Vec<String>) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     paths.into_iter().for_each(|path| *counts.entry(path).or_default() += 1);
@@ -112,7 +112,7 @@ fn lists_work_over_http2(context: &Context) {
     assert!(counts.len() == 3 && counts.values().all(|count| *count == 100), "{counts:?}");
 }
 
-/// The slow request is visible, and a gate on it breaks, although it is rare.
+/// The slow request is visible although it is rare, and a gate on it breaks.
 fn names_have_separate_results(context: &Context) {
     let (target, scratch) = (target(), Scratch::new("list"));
     let lines = "/delay/30 name=slow\n/bytes/10 name=fast weight=30\n/status/503 name=broken weight=3\n/bytes/1\n";

@@ -1,4 +1,4 @@
-//! Measurements whose result depends on the machine as much as on the program. They need a quiet machine, and are no
+//! Measurements whose result depends on the machine as much as on the program. They need a quiet machine, and are not
 //! tests.
 //!
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
@@ -44,12 +44,12 @@ cases! {
     merging_and_comparing_take_linear_time (Once);
 }
 
-/// `rates` covers this in `make test`, in virtual time and with computed figures. wrk2's own timers have whole
-/// milliseconds, which delays nearly every request by up to a millisecond compared with ours.
+/// `rates` covers this in `make test`, in virtual time and with computed figures. wrk2's own timers run in whole
+/// milliseconds, which delays nearly every request by up to a millisecond more than ours.
 fn percentiles_after_freezes_match_wrk2(context: &Context) {
     const WORDS: &str = "-t1 -c20 -d10s -R500 -L";
     const TIMERS_US: f64 = 1_000.0;
-    // The target freezes once per run, and forgets a server that is unused for a second.
+    // The target freezes once per run, and starts anew after a second without requests.
     let path = "/freeze?every=5s&ms=2000";
     let ours = context.called("wrk2").words(WORDS).word(url(&target(), path)).run().stdout;
     let theirs = Command::new("wrk2").args(WORDS.split(' ')).arg(url(&target(), path)).output().expect("it runs");
@@ -63,7 +63,7 @@ fn percentiles_after_freezes_match_wrk2(context: &Context) {
     }
 }
 
-/// Only the time: `terminal` shows in `make test` that one signal produces the report at all.
+/// Only the time is measured here: in `make test`, `terminal` shows that one signal produces the report at all.
 fn signals_produce_reports_within_300_ms(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t2 -c4 -d30s --io").word(context.backend);
@@ -294,7 +294,7 @@ fn accept_queue_overflows_are_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
     let listening = target.listening.unwrap();
-    // The kernel lets one more connection wait than the backlog.
+    // The kernel lets one more connection wait than the backlog says.
     assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
     assert!(listening.overflows.unwrap() >= 1, "{target:?}");
 }

@@ -37,7 +37,7 @@ cases! {
     searches_losing_machines_keep_results (Once);
 }
 
-/// A waiting coordinator.
+/// A coordinator that waits for workers.
 pub struct Coordinator {
     pub child: Child,
     pub address: String,
@@ -198,7 +198,7 @@ fn silent_machines_are_lost(context: &Context) {
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("it was silent for 2 s"), "{output:?}");
-    // The machine counts up to its last row, not up to the detection of its loss.
+    // The machine's duration ends with its last row, not with the detection of its loss.
     let (lasted, run) = (number(&document, "/machines/1/duration_s"), number(&document, "/duration_s"));
     assert!(lasted < run - 1.5 && stopped.elapsed() >= Duration::from_secs(2), "{lasted} {run}");
     assert_eq!(finish(first).code, 0);
@@ -419,7 +419,7 @@ fn setup_failures_reach_the_coordinator(context: &Context) {
     let (output, _) = coordinator.end();
     assert!(output.code == 1 && output.stderr.contains("no more"), "{output:?}");
     let _ = finish(worker);
-    // The place is already taken.
+    // The coordinator's address is already in use.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let output = context
         .onrush()
@@ -447,7 +447,7 @@ fn searches_losing_machines_keep_results(context: &Context) {
     let words = "--machines 2 -t1 -c8 --find-max p99<500ms -R 200 -d30s --notes=off";
     let coordinator = Coordinator::start(context.onrush(), "machines-search-lost", words, &url(&server, "/"));
     let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1 --name NAME")];
-    // The first run ends once its requests were answered.
+    // The first run ends once its requests have been answered.
     let begun = Instant::now();
     while counts(server.address()).requests < 2_200 && begun.elapsed() < Duration::from_secs(25) {
         thread::sleep(Duration::from_millis(20));

@@ -175,7 +175,7 @@ fn unmergeable_results_are_refused_with_reason(context: &Context) {
 fn unreadably_large_sums_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("long"));
     let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
-    // This character is written as six: the sum has more of them than could be read.
+    // This character is written as six, so the sum would be too long to be read again.
     let mut document: Value = serde_json::from_str(&text).unwrap();
     document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
     scratch.file("a.json", document.to_string());
@@ -192,11 +192,11 @@ fn unwritable_sums_leave_nothing_behind(context: &Context) {
         written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, [name]);
     }
     let in_scratch = |onrush: Onrush| onrush.with(|command| _ = command.current_dir(scratch.path()));
-    // Half of the sum.
+    // Enough for only half of the sum.
     let output = in_scratch(context.limited("-f 8").words("merge a.json b.json -o sum.json")).run_plain();
     let why = "it is longer than the limit on the size of files; raise that (ulimit -f)\n";
     assert_eq!((output.code, output.stderr), (1, format!("onrush merge: --output \"sum.json\": {why}")));
-    // A pipe without an end.
+    // A pipe whose content never ends.
     assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().unwrap().success());
     let child = in_scratch(context.onrush().words("merge a.json pipe -o sum.json")).spawn();
     // Returns when the other side is opened for reading.
@@ -210,7 +210,7 @@ fn unwritable_sums_leave_nothing_behind(context: &Context) {
     assert_eq!(left, ["a.json", "b.json", "pipe"]);
 }
 
-/// Every option that influences a measurement, each alone.
+/// Tries every option that influences a measurement, each on its own.
 fn runs_with_different_options_are_not_merged(context: &Context) {
     let (authority, scratch) = (Authority::new(), Scratch::new("different"));
     let client = authority.issue(&["client.example"], |_| {});

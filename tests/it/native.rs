@@ -91,7 +91,7 @@ fn tables_show_delay_and_thread_rate(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t2 -c10 -n100").word(url(&server, "/delay/20")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");
-    // Ten connections have at most one response per 20 ms each.
+    // Ten connections get at most one response per 20 ms each.
     assert!(output.latency_us().mean >= 20e3 && output.requests_per_s() <= 500.0, "{output:?}");
     assert!(output.thread_rate().mean > 0.0, "{output:?}");
 }
@@ -301,7 +301,7 @@ fn chunked_bytes_include_framing(context: &Context) {
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
     good(context, &url(&server, "/chunked/12")).assert_bytes_per_request(answer.len() as u64);
 
-    // So few bytes are printed as a whole number.
+    // A number of bytes this small is printed as a whole number.
     let output = context.onrush().words("-c1 -n5").word(url(&server, "/chunked/12")).run();
     let expected = format!(", {}.00B read\n", 5 * answer.len());
     assert!(output.stdout.contains(&expected), "no {expected:?} in {output:?}");
@@ -335,7 +335,7 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
-    // 64, without two for the thread and 32 for everything else.
+    // The limit is 64: two are for the thread and 32 for everything else.
     assert_eq!(counts(server.address).connections, 30, "{output:?}");
     let expected = "note: running with 30 of 100 connections: the limit is 64 open files, and 134 are needed; \
                     'sudo prlimit --pid $$ --nofile=134' raises the limit";
@@ -343,7 +343,7 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     assert_eq!(output.stdout.lines().nth(1), Some("  1 threads and 30 connections of the 100 asked for"), "{output:?}");
     assert_eq!(output.stderr.matches("connections").count(), 1, "{output:?}");
     assert!(!output.of_the_machine.contains("100 connections"), "{output:?}");
-    // With so few, the threads themselves have too few.
+    // With a limit this low, there are too few even for the threads themselves.
     let output = context.limited("-n 12").words("-t8 -c8 -d1s").word(format!("http://{}/", server.address)).run();
     assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{output:?}");
     let raise = "'sudo prlimit --pid $$ --nofile=56' raises the limit";

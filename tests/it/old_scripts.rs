@@ -23,7 +23,7 @@ fn paths_load_from_the_working_directory(context: &Context) {
         assert_ran(&output);
         let paths: Vec<_> =
             recorder.requests().iter().map(|request| request.split(' ').nth(1).unwrap().to_owned()).collect();
-        // The first request was only inspected.
+        // onrush called the script once more at the start, only to inspect its request.
         assert_eq!(paths[..8].join(" "), "/a /b?x=1 /c /start /a /b?x=1 /c /start");
     }
     let scratch = Scratch::new("paths");
@@ -115,7 +115,7 @@ fn callers(context: &Context) -> [Onrush; 3] {
     [context.onrush(), context.called("wrk"), context.called("wrk-cmm")]
 }
 
-/// Runs one of the scripts in another directory than the script's.
+/// Runs one of the scripts in a directory other than the script's.
 fn in_directory(onrush: Onrush, scratch: &Scratch, script: &str) -> Onrush {
     onrush.with(|command| _ = command.current_dir(scratch.path())).script(file(script))
 }

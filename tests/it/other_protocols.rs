@@ -30,7 +30,7 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const GOAWAY: &[u8] = b"\0\0\x13\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01bad preface";
 const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 const BAD: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-/// Response of nginx to plain text at a TLS port.
+/// nginx's response to plain text on a TLS port.
 const EXPECTS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 45\r\n\r\n\
                              The plain HTTP request was sent to HTTPS port";
 
@@ -111,7 +111,7 @@ fn imitated_tools_continue(context: &Context) {
     }
 }
 
-/// A server whose first connection is good, but slow; all others get a TLS alert.
+/// A server that serves its first connection, but slowly; all others get a TLS alert.
 fn mixed() -> SocketAddr {
     let accepted = AtomicUsize::new(0);
     server(move |mut stream| {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
-/// A port that refuses, and that no other process can take while this exists.
+/// A port that refuses connections, and that no other process can take while this exists.
 pub struct RefusingPort {
     _socket: OwnedFd,
     pub address: SocketAddr,
@@ -29,14 +29,15 @@ impl RefusingPort {
     }
 }
 
-/// A port for a server of another process, reserved while this exists.
+/// A port for a server in another process, reserved while this exists.
 pub struct ReservedPort {
     _socket: OwnedFd,
     pub address: SocketAddr,
 }
 
 impl ReservedPort {
-    /// Takes a port. It refuses until the server listens, which can bind it because servers reuse addresses.
+    /// Takes a port. It refuses connections until the server listens; the server can bind it because servers reuse
+    /// addresses.
     pub fn new() -> Self {
         let (socket, address) = bound(true);
         Self { _socket: socket, address }
@@ -94,7 +95,7 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
     server_at(TcpListener::bind("127.0.0.1:0").expect("a port can be bound"), serve)
 }
 
-/// [`server`] with a separate socket.
+/// Like [`server`], but listens on a given socket.
 pub fn server_at(
     listener: TcpListener,
     serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static,
@@ -129,8 +130,8 @@ pub fn unix(path: &Path) {
     });
 }
 
-/// A listening address reserved for another process: each has a separate part of the loopback network, where no
-/// connection has its source.
+/// An address on which another process can listen. Each is in a separate part of the loopback network, from which no
+/// connection originates.
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
@@ -139,7 +140,7 @@ pub fn free_address() -> SocketAddr {
     free.and_then(|free| free.local_addr()).expect("a port is free")
 }
 
-/// Waits until connections are accepted. Returns true if by this process, which has then not ended.
+/// Waits until connections are accepted. Returns true if `process` accepts them, which has then not ended.
 pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
     for _ in 0..2000 {
         if TcpStream::connect(address).is_ok() {
@@ -150,7 +151,7 @@ pub fn accepts(process: &mut Child, address: SocketAddr) -> bool {
     false
 }
 
-/// Reads the head of a request; an error if the client closed before.
+/// Reads the head of a request. Fails if the client closes the connection before its end.
 pub fn read_head(stream: &mut BufReader<impl Read>) -> io::Result<String> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {

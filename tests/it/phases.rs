@@ -34,8 +34,8 @@ fn ms(document: &Value, figure: &str) -> f64 {
     number(document, figure) / 1e3
 }
 
-/// Checks the phases of responses that come [slowly](answer_slowly). On a busy machine each side is sometimes woken
-/// late, but not always, and no sleep is too short.
+/// Checks the phases of responses that come [slowly](answer_slowly). On a busy machine, each side is sometimes, but not
+/// always, woken late; no sleep is too short.
 fn assert_delayed(document: &Value) {
     let phase = |name: &str| ms(document, &format!("/phases/{name}_us"));
     let [first, rest] = [FIRST, REST].map(|time| time.as_secs_f64() * 1e3);
@@ -86,7 +86,7 @@ fn answer_slowly(mut stream: impl Read + Write) -> io::Result<()> {
 
 fn phases_include_server_delays(context: &Context) {
     let address = server(move |stream| {
-        // Otherwise the kernel delays the end until the start is acknowledged.
+        // Without this, the kernel would delay the end until the start is acknowledged.
         stream.set_nodelay(true)?;
         answer_slowly(stream)
     });

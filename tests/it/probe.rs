@@ -32,7 +32,7 @@ cases! {
 const DELAY: &str = "latency_us = 0.0\ndelay = { ms = 5.0, sd = 2.0 }";
 /// Four workers.
 const POOL: &str = "latency_us = 100.0\npool = { workers = 4, ms = 5.0, sd = 2.0 }";
-/// Both give clients the same times: only a probe can distinguish them.
+/// Both scenarios give clients the same times: only a probe can tell them apart.
 const WORDS: &str = "-t1 -c8 -d2s";
 
 fn probes_decide_the_limit_of_loops(context: &Context) {
@@ -147,7 +147,7 @@ fn required_probe_times_are_reported(context: &Context) {
     let seconds: u64 = long.split("--probe ").nth(1).and_then(|it| it.split('s').next()?.parse().ok()).expect("a time");
     let told = simulate(context.onrush().words(&format!("-t1 -c8 -d10s --probe {}s", seconds + 2)), slow);
     assert!(told.verdict.contains("brought the same"), "{told:?}");
-    // A refused probe is not advised; an automatic one is.
+    // A probe that would be refused is not suggested; one that would run automatically is.
     for words in ["-c8 -d2s", "-c8 -d10s -X POST"] {
         let advice = run(words, DELAY);
         assert!(advice.ends_with("; --probe 1s may tell"), "{words}: {advice}");
@@ -196,7 +196,7 @@ fn probes_on_busy_machines_are_never_wrong(context: &Context) {
         let (output, document) = document(program, &scratch);
         let (verdict, probe) = (&document["verdict"], &document["evidence"]["probe"]);
         assert_ne!(verdict["limited_by"], wrong, "{path}: {output:?}");
-        // Every sent request is in some figure.
+        // Every request sent is included in some figure.
         let requests = |figures: &Value, key: &str| figures[key].as_u64().unwrap_or(0);
         let counted = requests(&document["requests"], "started") + requests(probe, "requests");
         let served = counts(server.address()).requests;

@@ -96,7 +96,7 @@ fn real_proxies_accept_urls_and_tunnels(context: &Context) {
     let (secure, ca) = secure(&scratch);
     for onrush in context.both() {
         let url = format!("http://{}/bytes/100", plain.address());
-        // The proxy closes after every response without an announcement.
+        // The proxy closes the connection after every response, without announcing it.
         let onrush = through(onrush, proxy.address).words("-t2 -c4 -n40 --disable-keepalive");
         let output = onrush.word(url).run();
         assert_eq!((output.code, output.requests()), (0, 40), "{output:?}");
@@ -334,8 +334,8 @@ fn names_behind_tunnels_are_checked(context: &Context) {
     refused.note("onrush: TLS handshake with other.invalid failed: the server's certificate is for another name");
 }
 
-/// A proxy that responds to every tunnel request with this, ends its side, and keeps reading: a close could overtake
-/// the response.
+/// A proxy that responds to every tunnel request with these bytes, ends its side, and keeps reading, because a close
+/// could overtake the response.
 fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -446,7 +446,7 @@ fn flooding_proxies_use_bounded_memory(context: &Context) {
         ("HTTP/1.1 407 Login\r\n\r\n", "endless body "),
         ("HTTP/1.1 200 OK\r\n\r\n", "endless noise "),
     ] {
-        // Up to 200 MB in the second of the run, on both connections together.
+        // Up to 200 MB during the one second of the run, on both connections together.
         let piece = repeated.repeat((1 << 19) / repeated.len());
         let proxy = server(move |stream| {
             let mut stream = BufReader::new(stream);

@@ -54,7 +54,7 @@ fn rates_are_exact_to_the_request(context: &Context) {
         assert_eq!(number(&document, "/requests/due"), expected, "{words}");
         assert_accounted(&document);
         let sent = number(&document, "/requests/started");
-        // A run with `-n` has no other end.
+        // Nothing else ends a run with `-n`.
         assert!(sent > 0.0 && (sent == expected || !words.contains("-n")), "{words}: {sent}");
     }
 }
@@ -114,7 +114,7 @@ fn closes_between_requests_cause_reconnects(context: &Context) {
     let (output, document) = simulated_document(context.onrush().words("-t1 -c2 -d2s -R20"), &closing);
     let opened = number(&document, "/connections/opened");
     assert_eq!((output.requests(), output.line("Socket errors:"), opened), (40, None, 42.0), "{document}");
-    // People watch this number.
+    // Users look at this number.
     assert_eq!(wrk2(context, "-t1 -c2 -d2 -R20", &closing).socket_errors("read"), 40);
 }
 
@@ -161,7 +161,7 @@ fn freezes_extend_latency_of_due_requests(context: &Context) {
     let of = |pointer: &str| number(&document, pointer);
     assert_eq!(of("/requests/late"), 78.0, "{}", document["requests"]);
     let [scheduled, service] = ["scheduled", "service"].map(|view| of(&format!("/latency/{view}/mean_us")));
-    // In total: 1,950 ms for the five, 14,883 ms for the 78, and a millisecond for each other one.
+    // In total: 1,950 ms for the five, 14,883 ms for the 78, and a millisecond for each of the others.
     assert_eq!((scheduled, service), (17_150_000.0 / 400.0, 2_345_000.0 / 400.0));
     assert_eq!(of("/latency/service/max_us"), 400_000.0);
 }

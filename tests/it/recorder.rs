@@ -1,4 +1,4 @@
-//! A server that records received bytes.
+//! A server that records the bytes it receives.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -20,7 +20,7 @@ const UNASKED: [u64; 5] = [50_000, 75_000, 90_000, 99_000, 99_900];
 /// Percentiles requested with `-L`.
 const ASKED: [u64; 8] = [50_000, 75_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999];
 
-/// Labels of percentiles with ten requests beyond, and of the maximum.
+/// Labels of the percentiles that have ten requests beyond them, and of the maximum.
 fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
     let shown = thousandths.iter().filter(|percent| (100_000 - **percent) * requests >= 10 * 100_000);
     let label = |percent: &u64| format!("{:>7}%", *percent as f64 / 1e3);
@@ -125,14 +125,14 @@ impl ProgramOutput {
         assert!(lines[2 + labels.len()].contains(" requests in "), "{}", self.stdout);
     }
 
-    /// Checks the line of statuses: every response is counted there, and the rates follow.
+    /// Checks that the line of statuses counts every response, and is followed by the rates.
     pub fn assert_all_counted_as_errors(&self) {
         let expected = format!("  Non-2xx or 3xx responses: {}\n", self.requests());
         assert!(self.requests() > 0 && self.stdout.contains(&expected), "no {expected:?} in\n{}", self.stdout);
     }
 }
 
-/// A number with its unit, in the unit of factor one. A unit alone means one.
+/// A number with its unit, converted to the unit whose factor is one. A unit without a number means one.
 fn scaled(text: &str, units: &[(&str, f64)]) -> f64 {
     let digits = text.trim_end_matches(char::is_alphabetic);
     let unit = &text[digits.len()..];

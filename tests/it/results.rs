@@ -59,7 +59,7 @@ pub fn number(document: &Value, pointer: &str) -> f64 {
 
 fn files_agree_with_the_report(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("results"));
-    // More than a second, for two rows, unless a stall over the end takes the last one.
+    // More than a second, so that there are two rows, unless a stall at the end removes the last one.
     let program = context.onrush().words("-c4 -t2 -d1100ms").word(url(&server, "/delay/2"));
     let names = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
     let (output, [json, csv, hgrm, markdown, lines]) = written(program, &scratch, names);
@@ -87,7 +87,7 @@ fn files_agree_with_the_report(context: &Context) {
     assert!(markdown.contains(&row), "{markdown}");
 }
 
-/// Every request is in a row, for any end of the run and any number of threads.
+/// Every request is in a row, however the run ends and whatever the number of threads.
 fn file_rows_cover_the_whole_run(context: &Context) {
     let scenario = "latency_us = 4000.0\njitter_us = 1000.0\nanswer = \"HTTP/1.1 404 Not Found\\r\\nContent-Length: 2\\r\\n\\r\\nno\"\n";
     let scratch = Scratch::new("rows");
@@ -308,7 +308,7 @@ fn full_disks_are_named_beside_reports(context: &Context) {
     }
 }
 
-/// On a disk of 4 KiB that is visible only to this program.
+/// Writes to a disk of 4 KiB that is visible only to this program.
 fn full_disks_keep_previous_files(context: &Context) {
     const SCRIPT: &str = "mount -t tmpfs -o size=4k none disk && echo old >disk/old.json && \
                           $0 \"$@\" -n 20 -c 1 -o disk/old.json -o good.json; echo code $?; ls -A disk; cat disk/old.json";
@@ -342,7 +342,7 @@ fn no_partial_file_remains(context: &Context) {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(names(scratch.path()), ["old.json"]);
-    // Refused from the start.
+    // Refused before the run.
     let output = context.onrush().words(&words).word("http://127.0.0.1:1/").run();
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(
@@ -359,7 +359,7 @@ fn no_partial_file_remains(context: &Context) {
 fn lines_are_written_during_runs(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("lines"));
     let path = scratch.path().join("r.ndjson");
-    // Until a signal ends it.
+    // The run continues until a signal ends it.
     let program = context.onrush().words("-c2 -d20s -o").word(&path);
     let mut child = program.word(url(&server, "/delay/5")).spawn();
     let read = || fs::read_to_string(&path).unwrap_or_default();

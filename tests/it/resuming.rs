@@ -163,7 +163,7 @@ fn damaged_results_are_repeated(context: &Context) {
     let output = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
     assert!(lab.path(name).is_file(), "{output:?}");
-    // Neither does a pipe in place of the plan, for the command and for the opener of the folder.
+    // Nor does a pipe in place of the plan, neither for the command nor for the code that opens the folder.
     fs::remove_file(lab.path("plan.toml")).unwrap();
     assert!(Command::new("mkfifo").arg(lab.path("plan.toml")).status().unwrap().success());
     for given in ["", "x.toml "] {
@@ -200,7 +200,7 @@ fn signals_end_endless_attachments(context: &Context) {
     assert!(!lab.path("").exists(), "{output:?}");
 }
 
-/// As a result, and as any other file of tables.
+/// Read as a result, and as any other file that tables accept.
 fn signals_end_endless_results(context: &Context) {
     // The file blocks until the kernel logs another message; only root may read it.
     let endless = Path::new("/proc/kmsg");

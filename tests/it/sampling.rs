@@ -42,7 +42,7 @@ fn said<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split([' ', '\t', '(', ',', ')']).find_map(|word| word.strip_prefix(key)?.strip_prefix(':'))
 }
 
-/// One figure of `skmem:(…)`.
+/// One number in `skmem:(…)`.
 fn memory<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let memory = line.split("skmem:(").nth(1)?.split(')').next()?;
     memory
@@ -56,7 +56,7 @@ fn samples_agree_with_ss(context: &Context) {
     let onrush = context.onrush().words("-t1 -c3 -R30 -d60s --io").word(context.backend);
     let child = onrush.word("--sockets-output").word(&path).word(url(&server, "/")).spawn();
     wait_until(|| lines(&path) >= 3);
-    // Two lines per socket, or one with a tab.
+    // `ss` prints two lines per socket, or one with a tab.
     let said_by_ss = ss(&format!("-HtinemO state established dport = :{}", server.address().port()));
     signal(&child, Signal::INT);
     assert_eq!(finish(child).code, 0);
@@ -140,7 +140,7 @@ impl TestSockets {
     }
 }
 
-/// The sockets selected by `ss`, by their ends; a single state is not printed.
+/// The sockets selected by `ss`, as pairs of ends. `ss` does not print the state if the filter names a single one.
 fn selected_by_ss(filter: &str) -> BTreeSet<(String, String)> {
     let number = |end: &str| end.replace(":*", ":0").replace("*:", "[::]:");
     let ends = |line: &String| {

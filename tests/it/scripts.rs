@@ -163,7 +163,7 @@ fn addresses_example_uses_accepting_addresses(context: &Context) {
         let url = format!("http://localhost:{}/", server.address().port());
         let output = onrush.words("-t2 -c2 -n10").word(url).script(example("addresses")).run();
         assert_ran(&output);
-        // The target listens at only one of localhost's addresses.
+        // The target listens on only one of localhost's addresses.
         for thread in [1, 2] {
             let line = format!("thread {thread} goes to {}\n", server.address());
             assert!(output.stdout.contains(&line), "{output:?}");
@@ -385,7 +385,7 @@ fn pipelined_batches_are_timed_exactly(context: &Context) {
     }
 }
 
-/// The server reads as much as the first request: most of the batch is never sent.
+/// The server reads no more than the length of the first request, so most of the batch is never sent.
 fn large_batches_take_little_memory(context: &Context) {
     let equal = "function init() batch = wrk.format():rep(500000) end";
     let different = r#"function init()
@@ -485,7 +485,7 @@ fn responses_have_headers_trailers_and_body(context: &Context) {
             let mut stream = BufReader::new(stream);
             loop {
                 read_head(&mut stream)?;
-                // In two pieces, one of which ends inside the trailers.
+                // Sent in two pieces, the first of which ends inside the trailers.
                 let (first, second) = answer.split_at(answer.len() - 8);
                 stream.get_mut().write_all(first.as_bytes())?;
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -21,7 +21,7 @@ cases! {
     refusals_quote_no_secret (Once);
 }
 
-/// Part of every secret of these tests, to search for.
+/// The text to search for: a part of every secret in these tests.
 const CANARY: &str = "kanarienvogel7";
 
 /// Every format of result files.
@@ -63,7 +63,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns all output: standard output, standard error and the files.
+/// Runs the program. Returns its output, and the texts of standard output, standard error and the files.
 fn everything(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Vec<String>) {
     let paths = FILES.map(|name| scratch.path().join(name));
     let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));
@@ -184,7 +184,7 @@ fn contents(folder: &Path) -> Vec<String> {
 
 fn experiment_folders_contain_no_secret(context: &Context) {
     let server = target();
-    // Known from nowhere else.
+    // A secret that appears nowhere else.
     const OF_COMMAND: &str = "zaunkoenig8";
     let commands = [
         format!("curl -H 'Authorization: Bearer {OF_COMMAND}' http://h/"),
@@ -192,7 +192,7 @@ fn experiment_folders_contain_no_secret(context: &Context) {
         format!("./prepare {OF_COMMAND}"),
     ];
     for (index, command) in commands.iter().enumerate() {
-        // The second time with a target that dies and prints its input.
+        // The second pass is with a target that dies and prints its input.
         for dies in [false, true] {
             let scratch = Scratch::new("experiment");
             let address = if dies { "127.0.0.1:1".to_owned() } else { server.address().to_string() };
@@ -261,9 +261,9 @@ fn secrets_are_kept_on_request(context: &Context) {
     let (output, texts) = everything(context.onrush().words("--keep-secrets -n2 -c1").word(&url), &scratch);
     assert!(texts[0].starts_with(&format!("Running 2 requests test @ {url}\n")), "{output:?}");
     assert!(output.note("not for").contains(CANARY), "{output:?}");
-    // In the command, the URL of the plan and the ledger.
+    // In the command, in the plan's URL and in the ledger.
     assert!(texts[2].matches(CANARY).count() >= 3, "{}", texts[2]);
-    // In wrk mode, the report has the URL as typed.
+    // In wrk mode, the report shows the URL as typed.
     let url = format!("http://{}/?token={CANARY}", echoing(str::to_owned));
     let wrk = context.called("wrk").words("-t1 -c1 -n2").word(&url).run();
     assert!(wrk.stdout.contains(&format!(" test @ {url}\n")), "{wrk:?}");
@@ -291,7 +291,7 @@ fn refusals_quote_no_secret(context: &Context) {
         &["serve", "--addr", "http://me:{}@h/"],
         &["http://127.0.0.1:1/", "--fail-if", "p99>5ms,http://me:{}@h"],
     ] {
-        // Some characters end a user or a password for a parser, but not for the typist.
+        // To a parser, some characters end a user or a password, but not to the person who types them.
         for secret in [CANARY.to_owned(), format!("p/{CANARY}"), format!("p?{CANARY}"), format!("p#{CANARY}")] {
             let filled = words.iter().map(|word| word.replace("{}", &secret));
             let output = filled.fold(context.onrush(), |program, word| program.word(word)).run_plain();

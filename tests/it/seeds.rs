@@ -58,7 +58,7 @@ fn published_tuning_command_lines_run(context: &Context) {
 
 fn published_400_connection_command_lines_run(context: &Context) {
     let server = Served::start();
-    // There were others with other paths. The shell cut this one at its first semicolon.
+    // Similar command lines had other paths. The shell cut this one at its first semicolon.
     for (program, path) in context.both().into_iter().zip(["/test", "/asd;lfkwk;lef"]) {
         let url = format!("http://localhost:{}{path}", server.address.port());
         assert_reports(program, "-t4 -c400 -d1s", &url, "4 threads and 400 connections");
@@ -192,7 +192,7 @@ const fn published(words: &'static str, seconds: u32, per_s: f64, imitation: Imi
     Published { words, seconds, per_s, imitation }
 }
 
-/// Forwards everything after half of a round-trip time.
+/// A script that forwards everything after half of a round-trip time.
 const RELAY: &str = "
 import asyncio, sys
 async def pump(reader, writer):
@@ -215,7 +215,7 @@ asyncio.run(main())
 struct Imitated {
     _servers: Vec<LoggingServer>,
     base: String,
-    /// The limiting workers, unless the machine is the limit.
+    /// The workers that limit the rate; `None` if the machine is the limit.
     workers: Option<ServerWorkers>,
 }
 
@@ -261,8 +261,8 @@ impl Imitated {
         format!("{}{}", self.base, self.workers.map_or(String::new(), ServerWorkers::path))
     }
 
-    /// The rates at these numbers of requests in flight: each takes as long as a single one, until all workers are
-    /// busy.
+    /// The rates with these numbers of requests in flight. Each request takes as long as a single one until all workers
+    /// are busy.
     fn rates(&self, context: &Context, numbers: [u32; 2]) -> Option<[f64; 2]> {
         let constant = ServerWorkers { service: ServiceKind::Constant, ..self.workers? };
         let url = format!("{}{}", self.base, constant.path());
@@ -288,7 +288,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let other = judged.compared.map_or(if c == 1 { 2 } else { c / 2 }, |[_, other]| other);
     let numbers = [c, other];
     let known = [(); 3].map(|()| imitated.rates(context, numbers));
-    // In a busy proxy, the time of a single request differs from that of several.
+    // A busy proxy may take longer or shorter over one request than over several.
     let is_as_known = |[c_per_s, _]: &[f64; 2]| (judged.per_s / c_per_s - 1.0).abs() <= 0.1;
     let truth = match known {
         [Some(one), Some(two), Some(three)] if is_as_known(&two) => Truth::computed(numbers, [one, two, three]),
@@ -308,7 +308,7 @@ fn published_command_lines_get_a_verdict(context: &Context) {
     let mut table = VerdictTable::default();
     for published in all {
         let (class, row) = verdict_of(context, published);
-        // Other tests take the processors.
+        // Other tests may have taken the processors.
         let is_taken = !is_whole && row.contains(": generator_cpu: ");
         let class = if is_taken { Class::Machine } else { class };
         println!("{class:?} {row}");

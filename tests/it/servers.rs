@@ -65,7 +65,7 @@ fn nginx_files_arrive_complete(context: &Context) {
     let log = nginx.log();
     let whole = format!(" 200 {FILE_BYTES} ");
     assert_eq!(log.iter().filter(|line| line.contains(&whole)).count(), 200, "{log:?}");
-    // 200 times 100,000 bytes and a head of a few hundred.
+    // 200 responses, each of 100,000 bytes and a head of a few hundred bytes.
     let read_mb: f64 =
         output.stdout.split("s, ").nth(1).and_then(|text| text.split("MB read").next()?.parse().ok()).unwrap();
     assert!((19.07..19.2).contains(&read_mb), "{output:?}");
@@ -94,7 +94,8 @@ fn python_log_has_exact_request_counts(context: &Context) {
     }
 }
 
-/// Checks that the log has every counted request, and at most one more per connection: the one in flight at the end.
+/// Checks that the log contains every counted request, and at most one more per connection: the request in flight at
+/// the end.
 pub fn assert_counted(output: &ProgramOutput, log: &[String], connections: u64) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
@@ -231,7 +232,7 @@ impl LoggingServer {
         Self::listening(command, scratch, reserved, Signal::KILL)
     }
 
-    /// A server that prints its port in its first line.
+    /// A server that prints its port in the first line of output.
     fn saying(command: &mut Command, scratch: Scratch) -> Self {
         let log = scratch.path().join("access.log");
         command.current_dir(scratch.path()).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -277,7 +278,7 @@ impl Drop for LoggingServer {
     }
 }
 
-/// A directory with the file, readable for nginx as any user.
+/// A directory with [`FILE`], which nginx can read whatever user it runs as.
 fn scratch() -> Scratch {
     let scratch = Scratch::new("server");
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
@@ -285,7 +286,7 @@ fn scratch() -> Scratch {
     scratch
 }
 
-/// No daemon, and every path in `directory`.
+/// nginx's configuration: it stays in the foreground, and all of its paths are in `directory`.
 fn nginx_conf(directory: &Path, address: SocketAddr, processes: &str, listen: &str, settings: &str) -> String {
     let directory = directory.display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]

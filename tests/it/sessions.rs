@@ -67,7 +67,8 @@ fn held() -> Held {
     Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory: live_bytes() }
 }
 
-/// The resources after cleaning up: the target's connections and a joined thread take a moment to disappear.
+/// The resources held once everything has been cleaned up: the target's connections and a joined thread take a moment
+/// to disappear.
 fn held_in_the_end(before: Held) -> Held {
     let began = Instant::now();
     loop {
@@ -80,7 +81,7 @@ fn held_in_the_end(before: Held) -> Held {
     }
 }
 
-/// The minimum over a moment: resources that the last session has yet to free do not count.
+/// The minimum over a short time, to exclude resources that the last session has yet to free.
 fn held_at_rest() -> Held {
     thread::sleep(Duration::from_millis(200));
     held()
@@ -107,7 +108,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     assert!(interrupted.ended == RunEnd::Signal && interrupted.elapsed < Duration::from_secs(60));
     ends.join().expect("it does nothing but ask");
 
-    // The first listener hears everything.
+    // The first session's listener gets all messages.
     let (mut recorder, mut deaf) = (ScriptRecorder::default(), ScriptRecorder::default());
     let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
     let said = session::run(&says, &Interrupt::default(), &mut [&mut recorder, &mut deaf]).expect("it runs");

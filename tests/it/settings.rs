@@ -104,7 +104,7 @@ tell $(cat seen)
 }
 
 fn published_buffer_experiment_varies_buffers(context: &Context) {
-    // The limits that it varies are read-only in a network namespace; the limited sizes are not.
+    // The limits that this experiment varies are read-only in a network namespace; the sizes that they limit are not.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/experiments/socket-buffers.toml");
     let script = format!(
         r#"

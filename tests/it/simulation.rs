@@ -191,7 +191,7 @@ fn rates_never_exceed_connection_capacity(context: &Context) {
     let (output, document) =
         simulated_document(context.onrush().words(options), "connect_us = 0.0\nlatency_us = 500000.0");
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
-    // The line of the requests counts those of the rate.
+    // The line of requests counts those on which the rate is based.
     assert_eq!((output.requests(), fates), (16, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
     assert_eq!(output.line("8 more"), Some("8 more were carried over from the warm-up"));
     assert_eq!(
@@ -200,7 +200,7 @@ fn rates_never_exceed_connection_capacity(context: &Context) {
     );
 }
 
-/// Figures that look good because of missing requests.
+/// Figures that look good because requests are missing.
 fn idle_connections_are_reported_first(context: &Context) {
     let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s --probe off"), scenario);
     // The target refuses for six of ten seconds, and every response before ends its connection. The first steps of the
@@ -413,10 +413,10 @@ fn invalid_scenarios_are_refused(context: &Context) {
 }
 
 /// One worker takes 2 ms on average, exponentially distributed, and requests arrive at random, 250 per second (M/M/1).
-/// The response time is exponentially distributed with mean 1/(500/s - 250/s).
+/// The response time is exponentially distributed with a mean of 1/(500/s - 250/s).
 ///
 /// The variance of the mean of n successive times is ρ (2 + 5ρ - 4ρ² + ρ³) / (1 - ρ)⁴ / n services² (Daley 1968), which
-/// is 29/n for ρ = 1/2. With n = 20,000 the deviation is 0.038 of 2 services or 1.9 %; five deviations are allowed.
+/// is 29/n for ρ = 1/2. With n = 20,000, the deviation is 0.038 of 2 services, or 1.9 %; five deviations are allowed.
 fn queue_latencies_match_theory(context: &Context) {
     let words = "-t1 -c100 --max-inflight 500 -R 250 --arrivals poisson -d80s";
     let scenario = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\n\
@@ -453,7 +453,7 @@ fn servers_beyond_their_cliff_slow_down(context: &Context) {
     let cliff = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\n\
                  cliff = { waiting = 10, slower = 4.0 }";
     for (connections, latency, rate) in [("-c11", "22.00ms", "500.00"), ("-c13", "104.00ms", "125.00")] {
-        // From 1 s on, everything started at the old pace is done.
+        // By 1 s, everything that was started at the old pace is done.
         let onrush = context.onrush().words("-t1 --warmup 1s -d8s").words(connections);
         let output = simulate(onrush, cliff);
         let words = |start| output.line(start).map_or(Vec::new(), |line| line.split_whitespace().skip(1).collect());
@@ -470,7 +470,7 @@ fn noisy_servers_vary_by_second(context: &Context) {
     let rows = document["timeline"].as_array().unwrap();
     let rates: Vec<u64> = rows.iter().map(|row| row["completed"].as_u64().unwrap()).collect();
     assert!(rates.len() == 20 && rates.iter().all(|rate| (832..=1_251).contains(rate)), "{rates:?}");
-    // Of 20 uniformly distributed numbers, all are in one half once in 500,000 times.
+    // All of 20 uniformly distributed numbers are in the same half once in 500,000 times.
     assert!(rates.iter().any(|rate| *rate < 980) && rates.iter().any(|rate| *rate > 1_020), "{rates:?}");
 }
 
@@ -501,7 +501,7 @@ fn few_processes_leave_connections_hanging(context: &Context) {
     }
 }
 
-/// One of three connections is served in 10 ms and then closed: the next one has waited for the other two.
+/// One of three connections is served in 10 ms and then closed; its successor waits for the other two.
 fn closing_connections_make_room_in_order(context: &Context) {
     let scenario = "connect_us = 0.0\nlatency_us = 0.0\nserves = 1\ndelay = { ms = 10.0 }\nclose = true\nanswer = \
                     \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 0\\r\\n\\r\\n\"";
@@ -513,7 +513,7 @@ fn closing_connections_make_room_in_order(context: &Context) {
     assert_eq!(latencies, [10_000.0, 30_000.0, 30_000.0], "{output:?}");
 }
 
-/// Means of 20,000 times are within five of their deviations.
+/// Means of 20,000 times are within five of their standard deviations.
 fn delays_have_the_requested_distribution(context: &Context) {
     for (delay, mean_us, deviation_us) in [
         ("ms = 5.0", 5_000.0, 0.0),

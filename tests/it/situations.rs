@@ -22,19 +22,19 @@ cases! {
     advice_reaches_predicted_rates (Once);
 }
 
-/// Enough for meaningful shares.
+/// Number of situations: enough for meaningful shares.
 const SITUATIONS: u64 = 72;
 const ADVISED: u64 = 32;
-/// The elasticity from which more requests in flight increase the rate, and below which they do not.
+/// The elasticity from which on more requests in flight count as increasing the rate.
 const FOLLOWS: f64 = 0.7;
 const STAYS: f64 = 0.3;
-/// An elasticity within this distance of a limit between two verdicts is near it.
+/// An elasticity within this distance of a limit between two verdicts counts as near it.
 const NEAR: f64 = 0.1;
 /// A machine that reaches this share of a known rate is not the limit.
 const REACHED: f64 = 0.95;
 /// Error of a computed elasticity, due to times that the target adds to its workers' times.
 const COMPUTED: f64 = 0.03;
-/// A rate within this distance of a capacity equals it.
+/// A rate within this distance of a capacity counts as equal to it.
 const AT_CAPACITY: f64 = 0.02;
 
 /// A process that occupies a processor until this is dropped.
@@ -132,7 +132,7 @@ impl ServerWorkers {
     }
 
     /// Responses per second with this many requests in flight on this machine, which adds to the times; `None` if it is
-    /// too slow. Known for workers that are never idle, otherwise measured with constant times.
+    /// too slow. Computed for workers that are never idle, otherwise measured with constant times.
     fn per_s_here(self, context: &Context, server: &Served, in_flight: u32) -> Option<f64> {
         let known = self.per_s(in_flight);
         if (1..=in_flight).contains(&self.workers) {
@@ -209,7 +209,7 @@ impl std::fmt::Display for Truth {
     }
 }
 
-/// Correctness of a verdict.
+/// How correct a verdict is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Right,
@@ -317,7 +317,7 @@ impl RunVerdict {
         self.document.pointer("/evidence/probe/duration_s").and_then(Value::as_f64).filter(|&seconds| seconds > 0.0)
     }
 
-    /// Judges a verdict on the generator: the machine kept a target below its known rate.
+    /// Judges a verdict that the generator is the limit: true of a machine that kept a target below its known rate.
     pub fn is_machine(&self, known_per_s: f64) -> Option<Class> {
         (self.limited_by == "generator_cpu").then_some(if self.per_s < REACHED * known_per_s {
             Class::Machine
@@ -499,7 +499,7 @@ fn random_verdicts_are_never_confidently_wrong(context: &Context) {
         for (kind, least) in
             [("closed loop, above 250/s", 0.9), ("closed loop, 50 to 250/s", 0.55), ("rate", 0.9), ("observed", 1.0)]
         {
-            // Among few, one more or less is chance.
+            // With only a few situations of a kind, one more or less is chance.
             let Some(counts) = Some(table.counts_of(kind)).filter(|counts| counts.all() >= KIND_MIN) else { continue };
             assert!(f64::from(counts.decided()) >= least * f64::from(counts.all()), "{kind}: {counts:?}");
         }
@@ -538,7 +538,7 @@ fn advice_reaches_predicted_rates(context: &Context) {
         let server = target();
         let (c, per_s) = (one_of(&mut random, &[2_u32, 4, 8, 16]), 2_200.0 * 1.5_f64.powf(random.uniform()));
         let service = service(&mut random, f64::from(c) / per_s * 1e3);
-        // Some have too few workers for half as many additional connections.
+        // Some targets have too few workers for half as many additional connections.
         let workers = c + one_of(&mut random, &[c, c, (c / 4).max(1)]);
         let path = match random.below(3) {
             0 => format!("/delay/{}", service.trim_start_matches("ms=").replacen('&', "?", 1)),

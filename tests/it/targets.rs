@@ -16,7 +16,7 @@ cases! {
     tls_targets_speak_both_protocols needs "curl --http2-prior-knowledge --version";
 }
 
-/// Four workers, 5 ms each: at most 800 requests per second in any order.
+/// Four workers that take 5 ms each: at most 800 requests per second, in any order.
 fn pools_are_limited_by_their_workers(context: &Context) {
     let server =
         EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 2, tls: false })
@@ -48,7 +48,7 @@ fn closing_connections_share_few_processes(context: &Context) {
     assert!(output.took >= Duration::from_millis(40), "80 requests, two at a time: {output:?}");
 }
 
-/// Both are in the same counters.
+/// Both clients are counted together.
 fn curl_uses_http2_during_runs(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -n100").word(url(&server, "/")).run();
@@ -66,7 +66,7 @@ fn curl_uses_http2_during_runs(context: &Context) {
     assert_eq!(counts(server.address()).requests, 105);
 }
 
-/// By ALPN: onrush chooses HTTP/1.1, curl chooses HTTP/2.
+/// ALPN decides: onrush chooses HTTP/1.1, curl chooses HTTP/2.
 fn tls_targets_speak_both_protocols(context: &Context) {
     let server =
         EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: true }).unwrap();

@@ -23,7 +23,7 @@ cases! {
     faulty_forms_are_explained (Once);
 }
 
-/// Request targets of a log, in order.
+/// Request targets in a log, in order.
 fn targets(log: &[String]) -> Vec<&str> {
     log.iter().filter_map(|line| line.split('"').nth(1)?.split(' ').nth(1)).collect()
 }

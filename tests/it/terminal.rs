@@ -1,4 +1,4 @@
-//! Terminals, pipes and signals: the views of a user and of a script. Runs of more than a second end by a signal.
+//! Terminals, pipes and signals, as seen by a user and by a script. Runs of more than a second are ended by a signal.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -83,7 +83,8 @@ fn narrowed_terminals_keep_no_progress_line(context: &Context) {
     screen.process(&rest);
     let text = screen.screen().contents();
     assert!(text.contains(" requests/s, "), "{text:?}");
-    // A terminal that rewraps the line keeps the cursor at its character: at the first one, the whole line is erased.
+    // A terminal that rewraps the line keeps the cursor at the same character: with the cursor at the first one, the
+    // whole line is erased.
     assert_eq!(screen.screen().cursor_position(), (0, 0), "{text:?}");
     tcsetwinsize(&terminal, size(20)).expect("it has a size");
     screen.screen_mut().set_size(24, 20);
@@ -233,7 +234,7 @@ fn two_signals_quit(context: &Context) {
         signal(&child, first);
         // One signal ends the run, but cannot end the wait for a reader that never reads.
         wait_until(|| waits_for_reader(&child));
-        // An earlier second signal would count as an echo of the first one.
+        // A second signal sent earlier would be taken for an echo of the first.
         thread::sleep(Duration::from_millis(100));
         assert!(matches!(child.try_wait(), Ok(None)), "the first signal does not quit");
         signal(&child, second);

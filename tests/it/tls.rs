@@ -162,7 +162,7 @@ fn openssl_tickets_are_resumed(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         assert_no_errors(&output);
     }
-    // Its page has counters: with one slot, only the first connection of each run is not resumed.
+    // openssl's page has counters: with one slot, every connection but the first of each run is resumed.
     let mut client = Command::new("openssl");
     client.args(["s_client", "-quiet", "-connect", &openssl.address()]);
     let mut client =
@@ -234,7 +234,7 @@ const SIGNED_BY_ANOTHER: &str =
     req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=localhost
     x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2";
 
-/// The most frequent recipe for a certificate makes one of version 1.
+/// The most common recipe for a certificate produces one of version 1.
 fn version_1_certificates_are_accepted(context: &Context) {
     for key in ["RSA -pkeyopt rsa_keygen_bits:2048", "EC -pkeyopt ec_paramgen_curve:P-256", "ED25519"] {
         let scratch = Scratch::new("tls-made");
@@ -306,7 +306,7 @@ fn client_certificates_may_be_version_1(context: &Context) {
     };
     let output = onrush("-t1 -c2 -n4 -k --cert cert.pem --key key.pem").word(openssl.url()).run();
     assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
-    // It still has to be a certificate for this key.
+    // It must still be a certificate for this key.
     client.file("other.pem", self_signed(&["localhost"]).key);
     client.file("noise.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     for (options, expected) in [
@@ -429,7 +429,7 @@ fn partially_received_requests_are_not_resent(context: &Context) {
     assert_eq!(connections.load(Ordering::Relaxed), 1, "{output:?}");
 }
 
-/// A stream that counts reads that started with a long record of a request.
+/// A stream that counts the reads that start with a long record of a request.
 struct CountingStream(TcpStream, Arc<AtomicU32>);
 
 impl Read for CountingStream {
@@ -593,7 +593,7 @@ fn broken_handshakes_are_named(context: &Context) {
 
 /// Reads a client's first bytes, responds and closes.
 fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
-    // The header of a record, and the record.
+    // Reads the header of a record, and the record.
     let mut header = [0; 5];
     stream.read_exact(&mut header)?;
     stream.read_exact(&mut vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))])?;
@@ -660,7 +660,7 @@ fn plain_text_and_tls_are_distinguished(context: &Context) {
     assert!(output.stderr.starts_with(&expected) && output.stderr.ends_with("; write http://\n"), "{output:?}");
     let compat = context.called("wrk").words("-t1 -c2 -d1").word(url(&plain, "/").replace("http", "https")).run();
     assert!(compat.requests() == 0 && compat.socket_errors("connect") > 2, "{compat:?}");
-    // The reverse: a server that responds with an alert, like most.
+    // The opposite case: like most servers, this one responds with an alert.
     let tls = server(|mut stream| {
         let mut reader = BufReader::new(stream.try_clone()?);
         read_head(&mut reader)?;

@@ -41,7 +41,7 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// A certificate for these names and addresses, with a change.
+    /// A certificate for these names and addresses, whose parameters `change` may alter.
     pub fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Pair {
         let (params, key) = asked(names, change);
         let certificate = params.signed_by(&key, &self.issuer).expect("it signs");
@@ -62,7 +62,7 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
     (params, KeyPair::generate().expect("a key can be made"))
 }
 
-/// Observations of a server.
+/// What a server has observed of its clients.
 #[derive(Default)]
 pub struct HandshakeCounts {
     pub handshakes: u64,
@@ -90,7 +90,7 @@ impl TlsServer {
         Self::start(pair, usize::MAX, |_| {})
     }
 
-    /// A server that sends in pieces of `piece` bytes, with a change.
+    /// A server that sends in pieces of `piece` bytes, and whose settings `change` may alter.
     pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let mut config = config(pair);
         change(&mut config);
@@ -176,7 +176,7 @@ fn serve(config: Arc<ServerConfig>, mut stream: ChunkedStream, heard: &Mutex<Han
             Err(_) => b"Hello, World!".to_vec(),
         };
         if path == "/joined" {
-            // Both arrive with one read, together with the end of the transport, or just before.
+            // Both arrive in one read, together with the end of the transport or just before it.
             let connection = &mut stream.get_mut().conn;
             connection.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
             connection.send_close_notify();

@@ -8,13 +8,13 @@ use std::thread;
 use crate::harness::Scratch;
 use crate::tls_peers::{Pair, write};
 
-/// A server process, which ends when this is dropped.
+/// A server process, which is killed when this is dropped.
 pub struct Process {
     child: Child,
     port: u16,
     /// Directory of its files.
     pub scratch: Scratch,
-    /// Output after the port.
+    /// The lines of output after the one with the port.
     lines: Option<Receiver<String>>,
 }
 
@@ -47,7 +47,7 @@ impl Process {
         Self { child: command.stderr(Stdio::null()).spawn().expect("it starts"), port: 0, scratch, lines: None }
     }
 
-    /// Waits for the line with the port. Reads the other lines, too; otherwise the process would block.
+    /// Waits for the line with the port. The other lines are read, too, because the process would otherwise block.
     fn listens(&mut self, port: fn(&str) -> Option<u16>) {
         let output = BufReader::new(self.child.stdout.take().expect("it is piped"));
         let mut lines =

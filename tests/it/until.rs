@@ -57,10 +57,11 @@ fn varying_figures_take_the_computed_time(context: &Context) {
     }
 }
 
-/// Nothing is known before twenty seconds.
+/// No precision is known before twenty seconds have passed.
 fn real_runs_end_with_known_figures(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("until"));
-    // A busy machine delays some of them, but would have to stop for half of the time to make the rate doubtful.
+    // A busy machine delays some of the requests, but would have to stop for half of the time to make the rate
+    // doubtful.
     let words = "-t2 -c4 -R 100 --until rate±50%";
     let (output, document) = document(context.onrush().words(words).word(url(&server, "/delay/5")), &scratch);
     assert_eq!((output.code, &document["until"]["reached"]), (0, &true.into()), "{output:?}");

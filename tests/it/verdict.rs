@@ -119,7 +119,7 @@ fn strict_runs_fail_if_onrush_limits(context: &Context) {
         let words = "-t1 -c4 -n50 --strict --fail-if verdict=target";
         let output = program.lua(script).words(words).word(url(&server, "/")).run();
         assert_eq!(output.code, 4, "{output:?}");
-        // By the script, or by onrush itself if the script had to wait for a processor.
+        // The run is limited by the script, or by onrush itself if the script had to wait for a processor.
         let by = ["the script", "onrush itself"].map(|what| format!("onrush: --strict: {what} is the limit"));
         assert!(by.iter().any(|by| output.stderr.contains(by)), "{output:?}");
     }

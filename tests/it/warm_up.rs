@@ -82,7 +82,7 @@ fn warm_ups_reach_no_file_or_script(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("warm-files"));
     let path = scratch.path().join("r.ndjson");
     let script = "function done(summary) print('done ' .. summary.requests .. ' ' .. summary.errors.status) end";
-    // A row is a second: the warm-up would have one.
+    // A row lasts a second, so the warm-up would have one.
     let program = context.onrush().words("-t1 -c2 -d300ms --warmup 1100ms -o").word(&path).lua(script);
     let output = program.word(url(&server, "/delay/10")).run();
     let requests = output.requests();

@@ -22,7 +22,8 @@ cases! {
     once_shows_what_a_run_sends (Once);
 }
 
-/// The only request of a command line, sent to a path of a new server. `HOST` is the server's address.
+/// The only request that a command line sends, to a path of a new server. In the text returned, the server's address is
+/// replaced by `HOST`.
 fn sent(program: Onrush, path: &str) -> String {
     let server = RecordingServer::start("127.0.0.1");
     let address = server.address().to_string();
@@ -33,7 +34,7 @@ fn sent(program: Onrush, path: &str) -> String {
     requests[0].replace(&address, "HOST")
 }
 
-/// Checks the bytes of a command line's request, under both names of the program.
+/// Checks the bytes of the request that a command line sends, under both names of the program.
 fn assert_sends(context: &Context, words: &[&str], path: &str, expected: &str) {
     for program in context.both() {
         let program = words.iter().fold(program, |program, word| program.word(word));
