@@ -1,5 +1,5 @@
-//! Course of a probe, decided tick by tick: number of requests in flight, length, and conclusion. Reads no clock and
-//! sends nothing.
+//! Decides the course of a probe tick by tick: how many requests are in flight, for how long, and what follows from the
+//! counts. Reads no clock and sends nothing.
 //!
 //! Side A of the comparison is the last part of the run, side B the probe. A run too short for a comparison is repeated
 //! first, for half of the probe.
@@ -28,19 +28,19 @@ const CHECK_PART: u64 = 4;
 /// ... but at least and at most this many ticks.
 const CHECK_MIN: u64 = BATCHES_MIN as u64;
 const CHECK_MAX: u64 = 40;
-/// An interval is close to a limit if it extends no further beyond the limit.
+/// An interval is close to a limit if it extends beyond it by no more than this.
 const NEAR: f64 = 0.2;
-/// Minimum number of ticks of the first look.
+/// Minimum number of ticks before the first look.
 const FIRST: f64 = 8.0;
 
-/// The run before a probe.
+/// The run that a probe follows, and what the probe may do.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineRun {
-    /// The last part of the run: requests in flight and rate.
+    /// Requests in flight and rate in the last part of the run.
     pub run: MeasuredRate,
-    /// Requests in flight during the probe.
+    /// Number of requests in flight during the probe.
     pub other: u32,
-    /// Time budget of the probe, in ticks.
+    /// Maximum length of the probe, in ticks.
     pub ticks: u64,
 }
 
@@ -51,28 +51,28 @@ impl BaselineRun {
     }
 }
 
-/// Counts of the workers after a tick.
+/// What the workers have done by the end of a tick.
 pub struct TickCounts<'a> {
     /// The current tick, counted from an arbitrary origin.
     pub tick: u64,
-    /// The requests in flight.
+    /// Number of requests in flight.
     pub in_flight: u64,
-    /// Responses per tick, in the completed ticks from the given one on.
+    /// Returns the responses in each completed tick from the given tick on.
     pub ticks: &'a dyn Fn(u64) -> &'a [f64],
 }
 
 /// Next step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
-    /// Continue without a change.
+    /// Continue as before.
     Wait,
-    /// Set the number of requests in flight.
+    /// Limit the requests in flight to this number.
     Limit(u32),
     /// Stop the probe.
     End,
 }
 
-/// Too little time for an answer. Holds the ticks needed.
+/// Too little time for an answer. Holds the number of ticks that would be needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unaffordable(pub u64);
 
@@ -103,7 +103,7 @@ enum CourseState {
     Over,
 }
 
-/// Course of a probe.
+/// The course of a probe so far, and its next step.
 #[derive(Clone, Debug)]
 pub struct ProbeCourse {
     base: BaselineRun,
@@ -111,21 +111,22 @@ pub struct ProbeCourse {
     repeats: Option<u64>,
     /// Rate of the run, if the run was repeated.
     before: Option<MeasuredRate>,
-    /// Tick at which the probe ends at the latest.
+    /// Tick by which the probe ends at the latest.
     end: u64,
     state: CourseState,
-    /// Rates with other numbers of requests in flight, in order, each with its elasticity.
+    /// Rates with other numbers of requests in flight, in order of measurement, each with its elasticity relative to
+    /// the run.
     pub rates: Vec<(MeasuredRate, Elasticity)>,
-    /// Ticks behind the rates, repetition included.
+    /// The ticks over which the rates were measured, including a repetition of the run.
     pub windows: Vec<ProbeWindow>,
-    /// Rate of the final check.
+    /// Rate of the final check, which repeats the load of the run.
     pub check: Option<MeasuredRate>,
 }
 
-/// Ticks with one number of requests in flight.
+/// A period with one number of requests in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeWindow {
-    /// The requests in flight.
+    /// Number of requests in flight.
     pub in_flight: u32,
     /// The first tick.
     pub from: u64,
@@ -138,7 +139,7 @@ impl ProbeCourse {
     ///
     /// # Errors
     ///
-    /// [`Unaffordable`] if the time budget is too short for an answer.
+    /// Fails with [`Unaffordable`] if the time budget is too short for an answer.
     pub fn start(base: BaselineRun, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
         let fits = |ticks: u64, surely: f64| {
             let repeats = repetition_ticks(&base, ticks);
@@ -172,7 +173,7 @@ impl ProbeCourse {
         Ok(course)
     }
 
-    /// Initial number of requests in flight.
+    /// Number of requests in flight with which the probe starts.
     pub fn initial_in_flight(&self) -> u32 {
         if self.repeats.is_some() { self.base.run.in_flight } else { self.base.other }
     }
@@ -183,7 +184,7 @@ impl ProbeCourse {
         CourseState::Settling { in_flight, until: tick + settles }
     }
 
-    /// Decides the next step after a tick. Before the first call, [`ProbeCourse::initial_in_flight`] applies.
+    /// Decides the next step after each tick. Until the first call, [`ProbeCourse::initial_in_flight`] applies.
     pub fn next_step(&mut self, look: &TickCounts<'_>) -> ProbeStep {
         match &mut self.state {
             CourseState::Settling { in_flight, until } => {
@@ -252,19 +253,21 @@ impl ProbeCourse {
         }
     }
 
-    /// Returns the earlier and the later rate with all requests in flight if they differ by a fifth.
+    /// Returns an earlier and a later rate with all requests in flight if the two differ by a fifth, and by more than
+    /// chance.
     pub fn drifted_rates(&self) -> Option<[MeasuredRate; 2]> {
         let run = self.base.run;
         let pairs = [self.before.map(|before| [before, run]), self.check.map(|check| [run, check])];
         pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
     }
 
-    /// True if the rate of the target changed by a fifth after the run.
+    /// True if the rate of the target has drifted, see [`Self::drifted_rates`].
     pub fn has_drifted(&self) -> bool {
         self.drifted_rates().is_some()
     }
 
-    /// The last decisive comparison, whose numbers of requests in flight are closest; otherwise the first comparison.
+    /// The last decisive comparison, whose numbers of requests in flight are closest; if none is decisive, the first
+    /// comparison.
     pub fn result(&self) -> Option<(MeasuredRate, Elasticity)> {
         let decided = self.rates.iter().rev().find(|(_, elasticity)| is_decisive(elasticity));
         decided.or(self.rates.first()).copied()
@@ -346,7 +349,8 @@ impl ProbeCourse {
         while sure < left && half_width(sure, 0, 0.0) >= STAYS {
             sure *= 1.1;
         }
-        // Short windows may vary more than the run suggests: the looks in between lie evenly, up to a factor of two.
+        // Short windows may vary more than the run suggests: the looks in between are evenly spaced, up to a factor of
+        // two.
         let factor = (left / sure.min(left)).powf(1.0 / (LOOKS - 1) as f64).min(2.0);
         let looks = (0..LOOKS - 1).map(|look| sure * factor.powi(look as i32)).chain([left]);
         let whole = |look: f64| bursts.whole_cycles(look.clamp(FIRST, left)).max(FIRST).round() as u64;
@@ -357,7 +361,7 @@ impl ProbeCourse {
     }
 }
 
-/// True if the interval does not contain a limit.
+/// True if the interval contains neither limit: the rate follows, does not follow, or lies clearly in between.
 pub fn is_decisive(elasticity: &Elasticity) -> bool {
     let &Elasticity { low, high, .. } = elasticity;
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
@@ -371,7 +375,7 @@ fn can_decide(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
     left >= FIRST && expected_half_width(base, base.other, bursts, left, LOOKS - 1, surely) < STAYS
 }
 
-/// Ticks that repeat the run: half of the counted ticks.
+/// Number of ticks for which the run is repeated: half of the counted ticks.
 fn repetition_ticks(base: &BaselineRun, ticks: u64) -> u64 {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain_ticks(base, base.other));
     base.run.bursts.whole_cycles(left as f64 / 2.0).round() as u64
@@ -391,8 +395,8 @@ fn expected_half_width(base: &BaselineRun, in_flight: u32, bursts: Bursts, ticks
     half_width(&base.run, &other, look, more)
 }
 
-/// Ticks until `other` requests are in flight. Downwards, every connection is answered once, and every second one sends
-/// again at once. Upwards, the additional requests are sent.
+/// Number of ticks until `other` requests are in flight. To reduce them, every connection is answered once, and every
+/// second one sends again at once. To increase them, the additional requests are sent.
 fn drain_ticks(base: &BaselineRun, other: u32) -> u64 {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };

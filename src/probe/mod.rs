@@ -22,17 +22,17 @@ use crate::session;
 use course::{BaselineRun, ProbeCourse, ProbeStep, TickCounts, Unaffordable};
 use rate::MeasuredRate;
 
-/// Largest share of the probe for which onrush may be stalled ...
+/// Maximum share of the probe for which onrush may be stalled ...
 const STOPPED: f64 = 0.05;
 /// ... and for which the target may send nothing while requests are in flight ...
 const SILENT: f64 = 0.1;
-/// ... counting only silences as long as this many responses took in the run.
+/// ... where only silences at least as long as this many responses took in the run count.
 const SILENT_RESPONSES: f64 = 40.0;
-/// Largest share of failed requests, and largest increase of the share of error pages. Also the limit on connections
-/// closed while idle, per response.
+/// Maximum share of failed requests, and maximum increase in the share of error pages. Also the maximum number of
+/// connections closed while idle, per response.
 const FAILED: f64 = 0.01;
-/// Longest time to open one connection, with a TLS handshake of a slow target, for a probe that needs more connections
-/// ...
+/// Time allowed for opening one connection, with a TLS handshake and a slow target, before a probe that needs more
+/// connections ...
 const OPENING: Duration = Duration::from_micros(500);
 /// ... and the minimum for all of them.
 const OPENING_MIN: Duration = Duration::from_millis(200);
@@ -51,8 +51,9 @@ struct ProbedRun<'a> {
     refused: f64,
 }
 
-/// Runs the probe after a closed loop. If no probe is possible within the budget, returns the time it would need. A
-/// signal ends only the probe. `None` if the plan does not allow a probe.
+/// Runs the probe after a closed loop, on the connections in `tail` or new ones, and ends the workers. If no probe can
+/// decide within the budget, returns one without a result and the time it would need. A signal ends only the probe.
+/// `None` if the plan does not allow a probe.
 pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::reason_against(plan).is_some() {
         dismiss_workers(tail, outcome);
@@ -98,14 +99,15 @@ pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interru
     })
 }
 
-/// Ends the workers of a finished run that are no longer needed.
+/// Ends the workers that stayed after a run, and records in `outcome` those that are stuck in the script.
 pub fn dismiss_workers(tail: Option<Tail>, outcome: &mut Outcome) {
     if let Some(tail) = tail {
         outcome.stuck_after.extend(tail.end_workers().stuck);
     }
 }
 
-/// Start of the last part of a run with this many equal parts. Skips the beginning, which may differ from the rest.
+/// Index of the part of a run at which its last 70 % begin, or its last ten parts if that is more. Skips the beginning,
+/// which may differ from the rest.
 fn start_of_last_part(counts: usize) -> usize {
     counts - (counts * 7 / 10).max(10).min(counts)
 }

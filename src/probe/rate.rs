@@ -9,9 +9,9 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use crate::figures::batches::batch_variance;
 use crate::run::Elasticity;
 
-/// Batches per window, if it has that many ticks.
+/// Number of batches per window, if it has that many ticks.
 const BATCHES: usize = 40;
-/// Fewest batches for an estimate of the error.
+/// Minimum number of batches for an estimate of the error.
 pub const BATCHES_MIN: usize = 8;
 /// One-sided error probability at each look. Together they miss in 1 of 200 comparisons. A probe makes two comparisons,
 /// so at most 1 probe in 100 is on the wrong side. After O'Brien and Fleming, most of the error is spent on the last
@@ -21,25 +21,25 @@ const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
 pub const LOOKS: usize = 4;
 /// Shortfall of a window, as a fraction of a cycle, that still counts as a whole cycle.
 const ROUNDING: f64 = 0.05;
-/// Bursts of less than this share of the requests in flight are even.
+/// Responses are considered even if their bursts contain less than this share of the requests in flight.
 const EVEN: f64 = 0.25;
-/// Fewest ticks per cycle that show its bursts.
+/// Minimum number of ticks per cycle that show its bursts.
 const RESOLVED: f64 = 4.0;
 /// From this many cycles on, a partial cycle does not matter.
 const CYCLES: f64 = 16.0;
-/// A run of fewer ticks is too short to estimate the variation of its rate.
+/// A run with fewer ticks than this is too short to estimate how its rate varies.
 const TELLING: usize = 20;
 /// Lower bound of a window's dispersion, as a fraction of the run's.
 const LEAST_OF_RUN: f64 = 0.5;
 
-/// Rate with a given number of requests in flight.
+/// The response rate with a given number of requests in flight, and how far it may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredRate {
-    /// The requests in flight.
+    /// Number of requests in flight.
     pub in_flight: u32,
-    /// Ticks counted.
+    /// Number of ticks over which responses were counted.
     pub ticks: usize,
-    /// The responses.
+    /// Number of responses.
     pub responses: f64,
     /// Responses per tick.
     pub per_tick: f64,
@@ -47,7 +47,7 @@ pub struct MeasuredRate {
     pub dispersion: f64,
     /// Number of batches behind the dispersion.
     batches: usize,
-    /// How evenly the responses come.
+    /// The bursts in which responses arrive.
     pub bursts: Bursts,
     /// Number of responses that may be missing or extra because the window cuts a burst.
     cut: f64,
@@ -56,14 +56,14 @@ pub struct MeasuredRate {
 /// Responses that arrive together because their requests left together and take equally long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bursts {
-    /// Ticks between two bursts. Zero if the responses are even.
+    /// Number of ticks between two bursts; zero if responses arrive evenly.
     pub cycle: f64,
-    /// Responses in a burst.
+    /// Number of responses in a burst.
     pub size: f64,
 }
 
 impl MeasuredRate {
-    /// Rate over these ticks. `None` if they are too few or have no responses.
+    /// The rate over these ticks; `None` if there are too few, or no responses in them.
     pub fn from_ticks(ticks: &[f64], in_flight: u32, bursts: Bursts) -> Option<Self> {
         let responses: f64 = ticks.iter().sum();
         let per_tick = responses / ticks.len() as f64;
@@ -87,14 +87,14 @@ impl MeasuredRate {
         })
     }
 
-    /// Rate at the end of a run.
+    /// The rate at the end of a run, over whole cycles if partial ones matter; `None` as for [`Self::from_ticks`].
     pub fn from_end_of_run(ticks: &[f64], in_flight: u32) -> Option<Self> {
         let bursts = Bursts::from_ticks(ticks, in_flight);
         let length = (bursts.whole_cycles(ticks.len() as f64).round() as usize).max(BATCHES_MIN).min(ticks.len());
         Self::from_ticks(&ticks[ticks.len() - length..], in_flight, bursts)
     }
 
-    /// Rate per shorter tick; `times` of them make one tick.
+    /// The same rate in shorter ticks, of which `times` make one of the present ticks.
     pub fn in_shorter_ticks(self, times: u32) -> Self {
         let times = f64::from(times);
         let bursts = Bursts { cycle: self.bursts.cycle * times, ..self.bursts };
@@ -107,7 +107,7 @@ impl MeasuredRate {
         Self { in_flight, responses: per_tick * ticks, per_tick, batches, bursts, cut, ..*self }
     }
 
-    /// Bursts to be expected with another number of requests in flight, after `added` requests left at once.
+    /// Bursts to be expected with another number of requests in flight, after `added` requests were sent at once.
     pub fn bursts_with(&self, in_flight: u32, added: u32) -> Bursts {
         let in_flight = f64::from(in_flight);
         let size = (self.bursts.size * in_flight / f64::from(self.in_flight)).max(added.into());
@@ -115,23 +115,24 @@ impl MeasuredRate {
         Bursts { cycle: if is_even { 0.0 } else { self.cycle() }, size }
     }
 
-    /// Ticks in which as many responses arrive as requests are in flight.
+    /// Number of ticks in which as many responses arrive as requests are in flight.
     pub fn cycle(&self) -> f64 {
         f64::from(self.in_flight) / self.per_tick
     }
 
-    /// The rate, with the dispersion raised to what the run suggests.
+    /// The same rate, with a dispersion at least as large as the run suggests.
     pub fn with_minimum_dispersion(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// The rate, with the dispersion of a short run, which is not reliable, capped at that of a Poisson process.
+    /// The same rate. If the run is too short for a reliable dispersion, that is capped at the one of a Poisson
+    /// process.
     pub fn with_capped_dispersion(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }
     }
 
-    /// Standard error of the logarithm of the rate.
+    /// Standard error of the logarithm of the rate, without the error from cut bursts.
     pub fn standard_error(&self) -> f64 {
         // One response more or less is always chance.
         (self.dispersion * self.responses + 1.0).sqrt() / self.responses
@@ -167,7 +168,8 @@ impl Bursts {
         Self { cycle: if size < EVEN * in_flight { 0.0 } else { cycle }, size }
     }
 
-    /// Longest window within `ticks` that consists of whole cycles, where partial cycles matter.
+    /// Length of the longest window within `ticks` that consists of whole cycles; `ticks` itself if partial cycles do
+    /// not matter.
     pub fn whole_cycles(self, ticks: f64) -> f64 {
         if self.cycle * CYCLES < ticks { ticks } else { (ticks / self.cycle + ROUNDING).floor() * self.cycle }
     }
@@ -187,7 +189,7 @@ fn batch_size(ticks: usize, cycle: f64) -> usize {
     if whole >= least && whole > 0 && ticks / whole >= BATCHES_MIN { whole } else { least }
 }
 
-/// Elasticity of the rate with respect to the requests in flight, at this look, counted from 0.
+/// Elasticity of the rate with respect to the requests in flight, with its interval at this look, counted from 0.
 pub fn elasticity(a: &MeasuredRate, b: &MeasuredRate, look: usize) -> Elasticity {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
     let value = (a.per_tick / b.per_tick).ln() / unit;
@@ -202,10 +204,10 @@ pub fn half_width(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) ->
     of_a.hypot(of_b).hypot(a.burst_error() + b.burst_error()) / unit
 }
 
-/// True if two rates with equally many requests in flight differ by a fifth and by three standard errors.
+/// True if two rates with the same number of requests in flight differ by a fifth and by three standard errors.
 pub fn has_drifted(run: &MeasuredRate, later: &MeasuredRate) -> bool {
     let difference = (later.per_tick / run.per_tick).ln().abs();
-    // With few batches, the quantile that corresponds to three standard errors of many.
+    // With few batches, the quantile equivalent to three standard errors of a large sample.
     let last = LOOKS - 1;
     let of_many = Normal::standard().inverse_cdf(1.0 - TAILS[last]);
     let [of_run, of_later] = [run, later].map(|rate| 3.0 * rate.quantile(last) / of_many * rate.standard_error());

@@ -1,11 +1,12 @@
-//! Account of the requests: their ends, and the errors among them as defined by the metric `errors`.
+//! Accounts for all requests of a run: how they ended, and which of them are errors as defined by the metric `errors`.
 
 use onrush_text::units::{share_of, thousands};
 
 use crate::record::Requests;
 
-/// Number of requests per kind of end, and the requests carried over from a warm-up: `20 completed, 10 abandoned`.
-/// Without a schedule, covers sent requests. `None` if all requests were completed or are ordinarily in flight.
+/// How many requests ended in which way: `20 completed, 10 abandoned`, and how many were carried over from a warm-up.
+/// Covers the requests that were due, or without a schedule those that were sent. `None` if all were completed or were
+/// still in flight as usual.
 pub fn request_ends(requests: &Requests) -> Option<String> {
     let Requests { completed, abandoned, open, unknown, .. } = *requests;
     let (failed, dropped, unsent) = (requests.failed(), requests.dropped.unwrap_or(0), requests.unsent.unwrap_or(0));
@@ -26,12 +27,12 @@ pub fn request_ends(requests: &Requests) -> Option<String> {
     Some(nonzero_parts(&ends) + &before.unwrap_or_default())
 }
 
-/// Name of the requests that [`request_ends`] covers.
+/// What to call the requests that [`request_ends`] covers: `due` or `sent`.
 pub fn covered_requests(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }
 
-/// Number of errors among all requests, by kind; `None` without errors.
+/// Number and share of errors among all requests, and their kinds; `None` without errors.
 pub fn error_summary(requests: &Requests) -> Option<String> {
     let errors = Some(requests.errors()).filter(|errors| *errors > 0)?;
     let kinds = [

@@ -20,28 +20,28 @@ use crate::figures::latency::ShownLatency;
 use crate::figures::{IncompleteRequests, NS_PER_US, SummaryStatistics, rate};
 use crate::record::{Distribution, Document, Phases, Requests, VERDICT_MIN};
 
-/// Form of a result on standard output.
+/// Form of a result printed on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportForm {
     /// The text of the report, with the notes.
     #[default]
     Report,
-    /// wrk's complete text.
+    /// The complete text as printed by wrk.
     Wrk,
-    /// wrk-cmm's.
+    /// The complete text as printed by wrk-cmm.
     WrkCmm,
-    /// wrk2's.
+    /// The complete text as printed by wrk2.
     Wrk2,
-    /// The document.
+    /// The document itself, as JSON.
     Json,
-    /// The JSON block of wrk-cmm's script.
+    /// The JSON block printed by wrk-cmm's script.
     CmmJson,
     /// Markdown, to paste into a ticket.
     Markdown,
 }
 
 impl ReportForm {
-    /// Forms with a name for `--format`.
+    /// The forms that `--format` can name, with their names.
     pub const NAMED: [(Self, &'static str); 6] = [
         (Self::Wrk, "wrk"),
         (Self::WrkCmm, "wrk-cmm"),
@@ -52,20 +52,20 @@ impl ReportForm {
     ];
 }
 
-/// Output for one file.
+/// What to print for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedReport {
     /// Text for standard output.
     pub text: String,
-    /// Notes for standard error.
+    /// Lines for standard error; only in the form of the report.
     pub notes: Vec<String>,
 }
 
-/// Prints a document in a form.
+/// Renders a document in a form. `percentiles`: shows those of the latency even if the run did not ask for them.
 ///
 /// # Errors
 ///
-/// The document contains an unreadable histogram.
+/// Fails if the document contains an unreadable histogram.
 pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result<PrintedReport, Corrupt> {
     let text = match form {
         ReportForm::Json => document.to_json(),
@@ -79,11 +79,11 @@ pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result
     Ok(PrintedReport { text, notes })
 }
 
-/// The report below its first lines, which a run prints before it starts.
+/// The text of the report without its first lines, which a run prints before it starts.
 ///
 /// # Errors
 ///
-/// The document contains an unreadable histogram.
+/// Fails if the document contains an unreadable histogram.
 pub fn closing(document: &Document) -> Result<String, Corrupt> {
     Ok(text(document, ReportForm::Report, false)?.render())
 }

@@ -17,11 +17,11 @@ use crate::record::{Document, VERDICT_MIN, count_per_second};
 /// Default percentiles, shown if enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];
 
-/// The command, a table of the figures, and the notes.
+/// The command, tables of the figures, and the notes, in Markdown.
 ///
 /// # Errors
 ///
-/// The document contains an unreadable histogram.
+/// Fails if the document contains an unreadable histogram.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let sum = document.sources.as_ref().and_then(|sources| Some((sources.count, sources.names()?)));
     let of = sum.map(|(count, names)| {
@@ -46,7 +46,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     Ok(text)
 }
 
-/// Formats a line as code, fenced by more backticks than its longest sequence.
+/// Formats a line as code, between more backticks than its longest run of them.
 fn inline_code(line: &str) -> String {
     let line = printable(line);
     let runs = line.split(|c| c != '`').map(str::len);
@@ -55,7 +55,7 @@ fn inline_code(line: &str) -> String {
     format!("{ticks}{blank}{line}{blank}{ticks}")
 }
 
-/// Applicable rows of the table.
+/// The rows of the table that apply to this document.
 fn table_rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
     let elapsed = units::time_us((duration_s * 1e6).floor());

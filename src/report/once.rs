@@ -13,8 +13,8 @@ use onrush_text::units;
 use crate::failure::{failed_check, handshake_lines};
 use crate::run::Outcome;
 
-/// The request after `> `, the heads of the response after `< `, or the HTTP/2 frames in both directions. Then the
-/// start of the body, a line of timings, with TLS the negotiated parameters, and the checks.
+/// The request with `> ` before each line and the heads of the response with `< `, or the HTTP/2 frames in both
+/// directions. Then the start of the body, a line of timings, what TLS negotiated, and the outcome of the checks.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, format_transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
@@ -109,7 +109,7 @@ fn push_frames(transcript: &Transcript, text: &mut String) {
     }
 }
 
-/// Maximum number of displayed bytes of a binary body: a few lines.
+/// Maximum number of bytes of a binary body that are shown: a few lines.
 const BINARY_MAX: usize = 128;
 
 /// Placeholder for a longer binary body that starts with these bytes: `(binary: 1,234 bytes of image/png)`. `head`: the

@@ -10,7 +10,8 @@ use onrush_text::units::{self, counted};
 
 use crate::record::{self, Document};
 
-/// The lines printed before the run. `room`: number of connections within the open-file limit, if it is too low.
+/// The lines printed before the run; `room`: number of connections that fit under the open-file limit, if it is too
+/// low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files. wrk's report shows the URL as typed.
     let url = match plan.dialect.is_compat() {
@@ -28,7 +29,8 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     load + &machines + &list.unwrap_or_default() + &http2 + &rate_line(schedule.as_ref(), "")
 }
 
-/// The first lines of a document: onrush's text for the report of an onrush run, otherwise wrk's.
+/// The first lines of the text for a document: onrush's if it is the report of an onrush run, otherwise wrk's.
+/// `is_report`: the form is [`ReportForm::Report`](super::form::ReportForm::Report).
 pub fn for_document(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
@@ -54,7 +56,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
             + &http2
             + &rate_line(schedule, " each");
     }
-    // A century exceeds any run, and does not overflow durations.
+    // A century is longer than any run, and does not overflow a `Duration`.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", end_condition(Stop { duration, requests: plan.requests }));
     let machines = if is_native { machines_line(document.machines.len() as u64) } else { String::new() };
@@ -63,7 +65,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
     load + &machines + &list + &http2 + &rate_line(schedule, "")
 }
 
-/// End condition of a run.
+/// What ends a run: its duration or its number of requests.
 fn end_condition(stop: Stop) -> String {
     match stop {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
@@ -71,14 +73,14 @@ fn end_condition(stop: Stop) -> String {
     }
 }
 
-/// The first line, and the line on threads and connections, limited to `room`.
+/// The first line, and the line about threads and connections, of which there are at most `room`.
 fn first_lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
     let connections = room.unwrap_or(asked);
     let of = if connections < asked { format!(" of the {asked} asked for") } else { String::new() };
     format!("{head}\n  {threads} threads and {connections} connections{of}\n")
 }
 
-/// Line on several machines, which share the connections. Each has all the threads.
+/// The line about several machines, which share the connections. Each machine has all the threads.
 fn machines_line(count: u64) -> String {
     match count {
         0 => String::new(),
@@ -87,7 +89,7 @@ fn machines_line(count: u64) -> String {
     }
 }
 
-/// Line on a list of requests.
+/// The line about a list of requests.
 fn list_line(length: u64, order: &str, file: &str) -> String {
     let order = match order {
         "shuffle" => "in an order drawn at random",
@@ -97,8 +99,8 @@ fn list_line(length: u64, order: &str, file: &str) -> String {
     format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
 }
 
-/// Line on HTTP/2, which wrk does not have. `may_be_http1`: the server chooses. The number of streams for the batches
-/// of a script is still unknown.
+/// The line about HTTP/2, which wrk does not have. `may_be_http1`: the server chooses. With a script, the number of
+/// streams that its batches need is not known yet.
 fn http2_line(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
@@ -112,7 +114,7 @@ fn http2_line(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script:
     asked.map_or(String::new(), line)
 }
 
-/// Line that marks a report with a rate, whose latency is defined differently.
+/// The line that marks a report with a rate, in which latency is defined differently.
 fn rate_line(schedule: Option<&record::Schedule>, each: &str) -> String {
     let line = |it: &record::Schedule| {
         format!("  {} requests/s{each}, latency counted from when each request was due\n", it.asked())

@@ -14,7 +14,7 @@ const CLASS_SHARE_MIN: f64 = 0.01;
 /// Medians differ if the ratio of the largest to the smallest exceeds this.
 const MEDIANS_DIFFER: f64 = 1.25;
 
-/// Name of unnamed requests.
+/// Label for the requests without a name.
 const OTHERS: &str = "(others)";
 
 const MACHINES_SHOWN: usize = 50;
@@ -24,14 +24,14 @@ const NAMES_SHOWN: usize = 50;
 /// A small table with one row per part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsTable {
-    /// The headings. The first one heads the names.
+    /// The headings of the columns. The first heads the names of the parts.
     pub headings: Vec<&'static str>,
     /// Cells of each part; the first is its name.
     pub rows: Vec<Vec<String>>,
 }
 
 impl PartsTable {
-    /// Names on the left, figures on the right.
+    /// The table as text, with names on the left and figures on the right.
     pub fn text(&self) -> String {
         let headings: Vec<String> = self.headings.iter().map(|heading| (*heading).to_owned()).collect();
         let lines: Vec<&Vec<String>> = std::iter::once(&headings).chain(&self.rows).collect();
@@ -66,7 +66,7 @@ impl PartsTable {
     }
 }
 
-/// The machines of a run on several machines.
+/// The machines of a run on several machines; `None` for a run on one.
 pub fn machines(document: &Document) -> Option<PartsTable> {
     let rows = (1..).zip(&document.machines).take(MACHINES_SHOWN).map(|(number, machine): (usize, _)| {
         let rate = (machine.duration_s > 0.0).then(|| machine.completed as f64 / machine.duration_s);
@@ -90,11 +90,11 @@ pub fn machines(document: &Document) -> Option<PartsTable> {
     (!document.machines.is_empty()).then_some(PartsTable { headings, rows })
 }
 
-/// Requests by name, if the list has names.
+/// Requests by name, those with the most errors if there are too many; `None` if the list has no names.
 ///
 /// # Errors
 ///
-/// A histogram is unreadable.
+/// Fails if a histogram is unreadable.
 pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
@@ -118,11 +118,11 @@ pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     Ok(Some(parts))
 }
 
-/// Cells of a name.
+/// The cells of the row for a name.
 ///
 /// # Errors
 ///
-/// A histogram is unreadable.
+/// Fails if a histogram is unreadable.
 pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     let latency = of_name.latency.values()?;
     Ok(vec![
@@ -134,11 +134,11 @@ pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     ])
 }
 
-/// Stages of a run with several stages.
+/// The stages of a run; `None` if it has fewer than two.
 ///
 /// # Errors
 ///
-/// A histogram is unreadable.
+/// Fails if a histogram is unreadable.
 pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.stages.is_empty() {
         return Ok(None);
@@ -151,11 +151,11 @@ pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     Ok(Some(PartsTable { headings, rows: rows? }))
 }
 
-/// Cells of a stage, with or without the cells of a rate.
+/// The cells of the row for a stage. `has_rate`: adds a cell with the share of late requests.
 ///
 /// # Errors
 ///
-/// A histogram is unreadable.
+/// Fails if a histogram is unreadable.
 pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
     let seconds = |s: f64| exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
     let connections =
@@ -183,7 +183,7 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
     Ok(cells)
 }
 
-/// A percentile with a unit; a dash if too few values lie beyond.
+/// A percentile with its unit; a dash if too few values lie beyond it.
 fn format_percentile(latency: &Values<u64>, percent: f64) -> String {
     if !has_enough_beyond(percent, latency.count()) {
         return "-".to_owned();
@@ -191,11 +191,11 @@ fn format_percentile(latency: &Values<u64>, percent: f64) -> String {
     time_us(latency.percentile(percent) as f64 / NS_PER_US)
 }
 
-/// Responses by status class, if several classes have a significant share and their medians differ.
+/// Responses by status class; `None` unless several classes have a significant share and their medians differ.
 ///
 /// # Errors
 ///
-/// A histogram is unreadable.
+/// Fails if a histogram is unreadable.
 pub fn classes(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     let by_class = &document.latency.by_class;
     let is_known = |status: u16| (200..600).contains(&status);

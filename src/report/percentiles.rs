@@ -8,7 +8,7 @@ use super::table::{self, TableLayout};
 /// Default percentiles of a native report.
 const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 
-/// Percentiles of a report.
+/// Which latency percentiles a report shows, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Percentiles<'a> {
     /// The tool whose table the percentiles follow.
@@ -17,7 +17,7 @@ pub struct Percentiles<'a> {
     pub is_native: bool,
     /// True if percentiles were requested (`-L`). A native report always has some.
     pub are_asked_for: bool,
-    /// True if a spectrum follows.
+    /// True if a detailed spectrum follows.
     pub has_spectrum: bool,
     /// True if percentiles of the service latency follow (`-U`).
     pub has_service: bool,
@@ -26,8 +26,8 @@ pub struct Percentiles<'a> {
 }
 
 impl Percentiles<'_> {
-    /// Renders the displayed latency, which counts from when requests were due if there is a rate, and the service
-    /// latency.
+    /// Renders the displayed latency, and the service latency where the form shows it. `has_rate`: the displayed
+    /// latency counts from when requests were due.
     pub fn render(&self, has_rate: bool, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let is_wrk2s = self.has_spectrum || self.has_service || self.is_native && self.asked.is_none();
         match self.asked {

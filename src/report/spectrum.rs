@@ -13,9 +13,9 @@ pub const RECORDED: &str = "Recorded Latency";
 /// Title of the block of service latencies.
 pub const UNCORRECTED: &str = "Uncorrected Latency (measured without taking delayed starts into account)";
 
-/// Default percentiles.
+/// Percentiles that are listed by default.
 const LISTED: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-/// Steps of the spectrum per halving of the distance to 100 %.
+/// Number of steps of the spectrum for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 /// Number of buckets in wrk2's histogram, each twice as wide as the previous one.
 const BUCKETS: u32 = 27;
@@ -27,21 +27,22 @@ pub struct Spectrum {
     /// A percentile, and its mark if it is a bound.
     percentile: Box<dyn Fn(f64) -> (&'static str, f64)>,
     steps: Vec<SpectrumRow>,
-    /// Microseconds per step unit.
+    /// Number of microseconds in one unit of the steps.
     step_us: f64,
     mean_us: f64,
     stdev_us: f64,
     max_us: f64,
     /// Age of the oldest unanswered request, since it was due; zero if there is none.
     oldest_us: f64,
-    /// Number of values in the mean, deviation and maximum.
+    /// Number of values that the mean, the deviation and the maximum cover.
     count: u64,
     /// Requests without a value.
     incomplete: IncompleteRequests,
 }
 
 impl Spectrum {
-    /// From measurements in nanoseconds. Percentiles cover all due requests, the other figures complete responses.
+    /// The figures of a measurement in nanoseconds. The percentiles cover all due requests, the other figures only
+    /// complete responses.
     pub fn from_measured(
         completed: &Distribution<u64>,
         estimate: PercentileEstimates,
@@ -69,7 +70,7 @@ impl Spectrum {
         }
     }
 
-    /// wrk2's figures, computed from whole microseconds.
+    /// The figures as wrk2 computes them, from whole microseconds.
     pub fn from_wrk2_bins(recorded: &Distribution<u64>) -> Self {
         let (recorded, binned) = (recorded.clone(), recorded.binned());
         Self {
@@ -85,18 +86,19 @@ impl Spectrum {
         }
     }
 
-    /// Line of a percentile.
+    /// The line of this percentile, under this label.
     pub fn line(&self, label: &str, percent: f64) -> String {
         let (sign, us) = (self.percentile)(percent);
         bounded(label, sign, us)
     }
 
-    /// Line of the maximum: the largest latency. A second line has the age of an older unanswered request.
+    /// The line of the maximum, the largest latency of a response. If an unanswered request is older, a second line
+    /// gives its age.
     pub fn max_lines(&self) -> String {
         bounded(&format!("{:>8}", "max"), "", self.max_us) + &self.oldest_line()
     }
 
-    /// Line of the oldest unanswered request, if older than the slowest response.
+    /// The line about the oldest unanswered request; empty unless its age exceeds the largest latency.
     pub fn oldest_line(&self) -> String {
         if self.oldest_us <= self.max_us {
             return String::new();
@@ -109,9 +111,9 @@ impl Spectrum {
         has_enough_beyond(percent, self.count + self.incomplete.timed_count())
     }
 
-    /// First part of the block: the title and the percentiles, requested or default. In native form, default
-    /// percentiles need enough values beyond them. If an unanswered request is older than the maximum, a line each for
-    /// the maximum and the age replaces the line of 100 %.
+    /// The first part of the block: the title and the percentiles, requested or default. In native form, default
+    /// percentiles are left out if too few values lie beyond them. If an unanswered request is older than the maximum,
+    /// one line for the maximum and one for that age replace the line of 100 %.
     pub fn format_list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
@@ -131,7 +133,7 @@ impl Spectrum {
         }
     }
 
-    /// Second part of the block: the spectrum and the figures below.
+    /// The second part of the block: the spectrum, and the figures below it.
     pub fn format_detail(&self) -> String {
         let mut text = "\n  Detailed Percentile spectrum:\n".to_owned();
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");

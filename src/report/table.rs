@@ -15,7 +15,7 @@ pub enum TableLayout {
 }
 
 impl TableLayout {
-    /// Heading lines.
+    /// The line of headings.
     pub fn header(self) -> &'static str {
         match self {
             Self::Wrk => "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n",
@@ -23,7 +23,7 @@ impl TableLayout {
         }
     }
 
-    /// Formats a row. `text` adds a unit to a figure.
+    /// Formats a row. `text` formats a figure with its unit.
     pub fn row(self, name: &str, figures: &SummaryStatistics, text: fn(f64) -> String) -> String {
         let columns: &[(f64, usize)] = match self {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
@@ -36,12 +36,13 @@ impl TableLayout {
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
 
-    /// Row of latencies without a response.
+    /// The row of the latency in a run without a response.
     pub fn row_without_responses() -> String {
         format!("    {:<10}no responses\n", "Latency")
     }
 
-    /// Latency percentiles in microseconds: the requested ones, or the default of the layout.
+    /// The list of latency percentiles: the requested ones, or the layout's default. `line` formats each, given its
+    /// label.
     pub fn percentiles(self, asked: Option<&[Percent]>, line: impl Fn(&str, f64) -> String) -> String {
         let mut text = DISTRIBUTION.to_owned();
         for percent in asked.unwrap_or_default() {
@@ -68,12 +69,12 @@ impl TableLayout {
 /// Heading of a list of percentiles.
 pub const DISTRIBUTION: &str = "  Latency Distribution\n";
 
-/// Line of a percentile list: a label of eight characters and a latency in microseconds.
+/// A line of a percentile list, with a label of eight characters and a latency in microseconds.
 pub fn percentile(label: &str, us: f64) -> String {
     bounded(label, "", us)
 }
 
-/// Line with a time that may be a bound, with its sign.
+/// A line with a time in microseconds that may be a bound; `sign` then says which.
 pub fn bounded(label: &str, sign: &str, us: f64) -> String {
     format!("{label}{}\n", cell(&format!("{sign}{}", units::time_us(us)), 10))
 }

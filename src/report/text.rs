@@ -20,7 +20,7 @@ pub struct ReportText {
     pub latency_us: SummaryStatistics,
     /// Phases, each with its name and its figures in microseconds.
     pub phases_us: Vec<(&'static str, SummaryStatistics)>,
-    /// Requests per second of the threads; `None` if unknown.
+    /// Summary of the requests per second of the threads.
     pub rates: SummaryStatistics,
     /// Rendered latency percentiles; empty if not shown.
     pub percentiles: String,
@@ -36,13 +36,13 @@ pub struct ReportTotals {
     pub carried: u64,
     /// The ends of requests and the errors among them, one line each, if shown.
     pub account: String,
-    /// Measured time.
+    /// Measured time, in microseconds.
     pub elapsed_us: f64,
     /// Bytes received.
     pub bytes: u64,
     /// wrk's five error totals, and failed checks.
     pub errors: Errors,
-    /// Statuses of success, if given.
+    /// The statuses that count as success, if the plan names them.
     pub expected: Option<StatusList>,
     /// Interim responses (1xx), if shown.
     pub interim: u64,
@@ -56,19 +56,19 @@ pub struct ReportTotals {
     pub bytes_per_s: f64,
 }
 
-/// Limit on the requests in flight per HTTP/2 connection.
+/// How many requests may be in flight per HTTP/2 connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// Number requested (`--streams`).
+    /// Number of streams requested (`--streams`).
     pub asked: u32,
-    /// Fewest that a server allowed.
+    /// Smallest number that a server allowed.
     pub allowed: u32,
     /// True if no server ever allowed more.
     pub is_constant: bool,
 }
 
 impl ReportText {
-    /// Renders the text.
+    /// Renders the whole text below the first lines.
     pub fn render(&self) -> String {
         let shows = |figures: &SummaryStatistics| figures.within.is_some() || self.has_zeros;
         let Self { layout, latency_us, .. } = self;
@@ -92,7 +92,7 @@ impl ReportText {
 }
 
 impl ReportTotals {
-    /// Renders the lines.
+    /// Renders the lines below the table.
     pub fn render(&self) -> String {
         let Self {
             counted,
@@ -144,7 +144,7 @@ impl ReportTotals {
 }
 
 impl StreamLimits {
-    /// Line on the limit; empty if the server allows the requested number.
+    /// The line about the limit; empty if the server allows the requested number.
     fn line(self) -> String {
         let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
         let allows = if self.is_constant { "allows" } else { "allowed as few as" };
@@ -153,7 +153,8 @@ impl StreamLimits {
     }
 }
 
-/// Statuses with their counts, in descending order: `200: 1,234 · 404: 5`.
+/// Statuses with their counts, the most frequent first: `200: 1,234 · 404: 5`. A long list ends with the sum of the
+/// others.
 pub fn counts(statuses: &[(u16, u64)]) -> String {
     let mut statuses = statuses.to_vec();
     statuses.sort_by_key(|&(status, count)| (Reverse(count), status));
