@@ -1,6 +1,7 @@
 //! Exit codes and their order of precedence. docs/command-line.md has a table of them.
 
-/// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
+/// An option, URL or file is bad, a host name cannot be resolved, or a script or a write failed; in compatible runs,
+/// any failure.
 pub const EXIT_WRONG: u8 = 1;
 /// The run could not start.
 pub(crate) const EXIT_NOT_STARTED: u8 = 2;
@@ -37,7 +38,7 @@ pub(crate) const SEARCH_ORDER: [u8; 7] = [
     EXIT_INTERRUPTED,
 ];
 
-/// The applicable code with the highest precedence; 0 if none applies.
+/// The first code in `order` that applies, according to `codes`; 0 if none does.
 pub(crate) fn highest_precedence(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
     let applies = |code: &u8| codes.iter().any(|(known, applies)| known == code && *applies);
     order.into_iter().find(applies).unwrap_or(0)

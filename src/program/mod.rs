@@ -20,8 +20,8 @@ pub(crate) use exit::{
 pub use screen::{Screen, print, print_noted, say};
 pub use signals::{Signals, end_after, leave};
 
-/// Runs `work` if there is memory for it. With a script, `work` runs in a thread with a larger stack, because a
-/// script's recursion may overflow the main thread's.
+/// Runs `work` if `space` says that there is memory for it, or else prints why not. With a script, `work` runs in a
+/// thread with a larger stack, because a script's recursion may overflow the main thread's.
 pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
     let done = space
         .map_err(NotStarted::AddressSpace)
@@ -42,7 +42,7 @@ pub fn prepare() {
     signals::outlive_file_limits();
 }
 
-/// Runs `work`, which any signal ends at once.
+/// Runs `work`, which any signal ends at once. Returns the exit code.
 pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
     match Signals::listen(&[]) {
         Ok(signals) => signals.interrupt.run_blocking(|| {
@@ -61,7 +61,8 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
 }
 
-/// Runs `work`, whose panic must not end the remaining steps. The panic hook has printed the panic.
+/// Runs `work` and turns a panic into an error, so that the remaining steps are taken. The panic hook has printed the
+/// panic.
 pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))

@@ -14,7 +14,7 @@ use rustix::stdio::{dup2_stdout, stderr, stdout};
 use super::exit::EXIT_WRONG;
 use crate::script;
 
-/// Destination of the report.
+/// Standard output, where the report goes.
 pub struct Screen {
     /// Standard output; `None` if closed.
     out: Option<File>,
@@ -24,7 +24,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Opens standard output. `is_ours` reserves it: output of a script and of its commands goes to standard error.
+    /// Opens standard output. `is_ours` reserves it: whatever a script and its commands print goes to standard error.
     pub fn open(is_ours: bool) -> Self {
         // A descriptor of 3 or above does not become one of the standard streams.
         let out = fcntl_dupfd_cloexec(stdout(), 3).map(File::from);
@@ -38,7 +38,7 @@ impl Screen {
         }
     }
 
-    /// Writes text, after a script's output. Writes nothing after a failure.
+    /// Writes text, after flushing what a script has printed. Writes nothing more after a failure.
     pub fn print(&mut self, text: &str) {
         script::flush_output();
         if !text.is_empty() && self.failure.is_none() {
@@ -54,15 +54,16 @@ impl Screen {
         self.failure.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Message for the first error. `what`: the text that could not be written. A closed pipe is no error: the reader
-    /// has seen enough.
+    /// Message about the first failed write; `what` names the text. `None` without a failure, and for a closed pipe,
+    /// whose reader has seen enough.
     pub fn failure(self, what: &str) -> Option<String> {
         let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
     }
 }
 
-/// Prints the output of a command, or its error, and returns the exit code.
+/// Prints the output of a command and returns `exit`, or prints the error and returns [`EXIT_WRONG`]. `speaker`: the
+/// command's name, which precedes an error.
 pub fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     let mut screen = Screen::open(false);
     let printed = text.and_then(|text| {
@@ -78,7 +79,7 @@ pub fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     )
 }
 
-/// [`print()`] with notes below the text.
+/// Like [`print()`], with notes after the text, on standard error. Returns 0 unless there was an error.
 pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>) -> u8 {
     let (text, notes) = match printed {
         Ok((text, notes)) => (Ok(text), notes),
@@ -92,29 +93,30 @@ pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>
 /// Secrets that no line may contain. Global, because any part of the process may print a message.
 static HIDDEN: OnceLock<KnownSecrets> = OnceLock::new();
 
-/// Hides these secrets in every later line. Only the first call has an effect.
+/// Hides these secrets in every later line of [`say`]. Only the first call has an effect.
 pub fn hide(known: KnownSecrets) {
     let _ = HIDDEN.set(known);
 }
 
-/// Replaces the secrets given to [`hide`].
+/// The text, with the secrets given to [`hide`] replaced.
 pub fn hidden(text: &str) -> String {
     HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
 }
 
-/// Writes a line to standard error; lost if that is closed. Secrets are redacted, even in a misspelt file name. A very
-/// long line is truncated. No byte of a name or message moves the cursor.
+/// Writes a line to standard error, or nowhere if that is closed. Secrets are redacted, even in a misspelt file name. A
+/// very long line is truncated. Control characters in names and messages are escaped, so that none moves the cursor.
 pub fn say(line: &str) {
     let line = printable_lines(&truncate_lines(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 
-/// Writes lines to standard error unchanged; lost if that is closed.
+/// Writes lines to standard error unchanged, or nowhere if that is closed.
 pub fn say_lines(lines: &str) {
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
-/// Longest line on standard error, in bytes: several screens. Only lines with foreign names or messages are longer.
+/// Maximum length of a line on standard error, in bytes: several screens. Only lines with names or messages from
+/// elsewhere are longer.
 const LINE_MAX: usize = 4096;
 
 /// Truncates long lines.

@@ -28,13 +28,13 @@ pub const EXIT_QUIT: i32 = 130;
 /// group.
 const ECHO: Duration = Duration::from_millis(20);
 
-/// Interval between checks for the end of a process.
+/// Time between two checks whether the process should end.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Time limit for the last flush of all streams.
 const FLUSH_MAX: Duration = Duration::from_millis(200);
 
-/// Steps before a signal ends the process, in this order. The commands of scripts have already been ended.
+/// Work to do before a signal ends the process, in this order. By then the commands of scripts have been ended.
 #[derive(Clone, Default)]
 struct Before(Arc<Mutex<Vec<SignalWork>>>);
 
@@ -51,10 +51,10 @@ impl Before {
     }
 }
 
-/// Handles signals until the process ends.
+/// Handles signals, in a thread of its own, until the process ends.
 #[expect(missing_debug_implementations, reason = "what is to be done is code")]
 pub struct Signals {
-    /// Requested by the first signal.
+    /// Asked to end the run by the first signal.
     pub interrupt: Interrupt,
     before: Before,
 }
@@ -65,7 +65,7 @@ impl Signals {
     ///
     /// # Errors
     ///
-    /// A handler or the thread cannot be installed.
+    /// Fails if a handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
         let (listen, signals) =
             Self::install_handlers(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
@@ -112,7 +112,8 @@ impl Signals {
         Ok((listen, Self { interrupt, before }))
     }
 
-    /// Adds work to do before a signal ends the process, after previously added work.
+    /// Adds work to do before a signal ends the process, after work that was added earlier. Runs on the thread for
+    /// signals.
     pub fn before_quitting(&self, work: impl Fn() + Send + 'static) {
         self.before.add(work);
     }
@@ -124,8 +125,8 @@ pub fn outlive_file_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Ends the process with an exit code. The exit handlers of the C library run only if no script can block them: a
-/// thread may be inside the script, and wait forever.
+/// Returns the exit code to return from `main`. If a thread is still inside its script, ends the process here instead:
+/// the thread may wait forever, and block the exit handlers of the C library.
 pub fn leave(code: u8) -> ExitCode {
     if script::are_threads_inside() {
         script::end_commands();
@@ -134,8 +135,8 @@ pub fn leave(code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ends the process. A script's output is flushed first: standard output, then briefly all other streams, one of which
-/// the script may hold forever.
+/// Ends the process with this code. Flushes a script's output first: standard output, then briefly all other streams,
+/// one of which the script may hold forever.
 fn exit_at_once(code: i32) -> ! {
     script::flush_printed();
     let (done, is_done) = mpsc::channel();
@@ -168,7 +169,7 @@ fn is_ignored(signal: i32) -> bool {
 ///
 /// # Errors
 ///
-/// The thread cannot be created.
+/// Fails if the thread cannot be created.
 pub fn end_after(is_over: Arc<AtomicBool>, grace: Duration, words: &'static str) -> io::Result<()> {
     run::spawn_detached("end", move || {
         while !is_over.load(Ordering::Relaxed) {

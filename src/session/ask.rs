@@ -10,12 +10,12 @@ use thiserror::Error;
 use crate::failure;
 use crate::run::{Interrupt, Outcome, RunEnd};
 
-/// Every first connection was refused. Holds the address and the reason as a sentence.
+/// Every first connection was refused. Holds a sentence with the address and the reason.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct TargetRefused(String);
 
-/// A plan for a single request of the given plan.
+/// The given plan, reduced to a single request without a load and a warm-up.
 pub(crate) fn once(plan: &Plan) -> Plan {
     let give_up = plan.give_up.or(Some(GIVE_UP));
     Plan {
@@ -31,10 +31,11 @@ pub(crate) fn once(plan: &Plan) -> Plan {
     }
 }
 
-/// Time limit for the response to one request.
+/// Time limit for a single request and its response.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// True if a target responds within a time.
+/// True if the target answers one request within this time, and within ten seconds. Blocks until
+/// then.
 pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
     let mut once = once(plan);
     once.stop.duration = once.stop.duration.map(|longest| longest.min(within));
@@ -42,11 +43,11 @@ pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> b
     outcome.is_ok_and(|outcome| outcome.totals.counters.completed > 0)
 }
 
-/// Sends one request.
+/// Sends one request of the plan, and returns the run that consisted of it.
 ///
 /// # Errors
 ///
-/// Why there is no response.
+/// Says why there is no response.
 pub(crate) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     send_request(plan, &once(plan), interrupt)
 }
@@ -56,7 +57,7 @@ fn send_request(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Resu
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 
-/// Why a run does not count; `None` if the run counts.
+/// Why a run cannot be used: the target refused it, or it is incomplete; `None` if it can.
 pub(crate) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let RunEnd::Refused { address, cause } = outcome.ended {
         return Some(TargetRefused(failure::start_refusal(plan, outcome, address, cause)).into());

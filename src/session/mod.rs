@@ -19,40 +19,40 @@ use crate::run::{
 };
 use crate::script::{LoadedScript, ScriptPhase, ScriptProxy, ScriptSetting};
 
-/// Time that a script may spend in one function before or after the run without a message.
+/// How long a script may spend in one function before or after the run until a message says so.
 const SILENT_MAX: Duration = Duration::from_secs(5);
 /// Interval between signal checks while waiting for the resolver.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// Results of a run.
+/// What a run leaves behind.
 pub struct SessionResult {
     /// Measurements of the run.
     pub outcome: Outcome,
-    /// Idle connections at the end, if the run was given any.
+    /// Connections left idle at the end, if the run was given any.
     pub spares: Vec<Spare>,
-    /// The loaded script. `done` may still need the results.
+    /// The loaded script, if there is one: its `done` may still need the results.
     pub script: Option<LoadedScript>,
-    /// The workers, if a probe may follow.
+    /// The workers, still connected, if a probe may follow.
     pub tail: Option<Tail>,
 }
 
-/// Runs a plan. A signal ends the run early, with the measurements so far.
+/// Runs a plan from start to end. A signal ends the run early; the result then holds the measurements so far.
 ///
 /// # Errors
 ///
-/// Nothing could be measured: an unknown name, a bad script or file, or an unavailable backend or thread.
-/// [`crate::script::Exit`] if the script ended the run.
+/// Fails if nothing could be measured: an unknown name, a bad script or file, or an unavailable backend or thread.
+/// Fails with [`crate::script::Exit`] if the script called `os.exit` before the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<SessionResult> {
     run_plan(plan, None, &mut None, &mut Clock::for_io(&plan.io), interrupt, observers)
 }
 
-/// Runs a plan on connections left open by an earlier run with the same target, connect and TLS settings, as far as
-/// they are still usable. [`SessionResult::spares`] holds the idle connections at the end. All these runs share the
-/// clock and the machines.
+/// Runs a plan on `spares`, the connections left open by an earlier run with the same target, connect and TLS settings,
+/// as far as they are still usable. [`SessionResult::spares`] holds the idle connections at the end. Consecutive runs
+/// share `clock` and `gathered`, the machines, which the first run gathers.
 ///
 /// # Errors
 ///
-/// As for [`run()`].
+/// Fails like [`run()`].
 pub fn run_on(
     spares: Vec<Spare>,
     gathered: &mut Option<Gathered>,
@@ -129,7 +129,7 @@ fn run_on_machines(
     Ok(SessionResult { outcome, spares, script: None, tail: None })
 }
 
-/// The script's part in a run. Takes the states of its threads.
+/// The script's part in a run. Takes the states of the threads out of `script`.
 pub(crate) fn scripted(script: &mut LoadedScript) -> RunScript {
     let callbacks = script.take_callbacks().into_iter().enumerate();
     let workers = callbacks.map(|(index, callbacks)| WorkerScript {
@@ -160,7 +160,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     }
 }
 
-/// Loads the script, if any, and runs the parts that precede the run.
+/// Loads the plan's script, if it has one, and runs its functions that precede the run.
 pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<LoadedScript>> {
     let Some(onrush_plan::LuaScript { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));

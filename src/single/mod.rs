@@ -43,16 +43,16 @@ use crate::session::{self, SessionResult};
 use opening::RunOpening;
 use screen::{has_colours, say_lines};
 
-/// Time that the report waits for the files. Files on a disk are complete by then.
+/// How long the report waits for the files. Those on a local disk are usually complete by then.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Runs a plan and returns the exit code.
+/// Runs a plan, prints its report, writes its files, and returns the exit code. Errors are printed too.
 pub fn run_and_report(plan: &mut Plan) -> u8 {
     let has_script = plan.script.is_some();
     with_stack(has_script, run::host::check_address_space(plan, has_script), || run_steps(plan))
 }
 
-/// Takes the steps in order.
+/// Takes all steps in order, and returns the exit code.
 fn run_steps(plan: &mut Plan) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| {
         let kept = KeptFiles::before_quitting(&signals);
@@ -116,18 +116,18 @@ struct RunEnding<'a> {
     kept: KeptFiles,
     /// Failure messages, printed at the very end.
     said: Vec<String>,
-    /// Broken or undecided gates.
+    /// Gates that are broken or undecided.
     broken: Vec<Gate>,
-    /// The verdict, if `--strict` makes it a failure.
+    /// The verdict that onrush itself limited the run, if `--strict` makes that a failure.
     our_fault: Option<Verdict>,
-    /// Options that a signal left undecided.
+    /// Options that would have judged the run, had a signal not ended it.
     undecided: Vec<&'static str>,
     /// Machines lost during the run, each with the cause.
     lost: Vec<String>,
     /// True if a probe followed the run.
     was_probed: bool,
     code: u8,
-    /// True if files were requested.
+    /// True if the command line asked for files.
     was_written: bool,
 }
 
@@ -351,7 +351,7 @@ fn strict_message(verdict: &Verdict) -> String {
     format!("onrush: --strict: {verdict}")
 }
 
-/// Report after the run.
+/// Renders the report that follows the run.
 fn render_report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
     Ok(match plan.output.format {
         _ if plan.once => report::once(plan, outcome),

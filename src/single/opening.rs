@@ -1,4 +1,4 @@
-//! Preparations of a single run.
+//! What a single run prints before it starts.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::program::{Screen, say};
 use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
 
-/// Prints everything before a single run, up to the first lines of the report.
+/// An observer that prints everything before a single run, up to the first lines of the report.
 pub(super) struct RunOpening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
@@ -20,13 +20,13 @@ pub(super) struct RunOpening<'a> {
 }
 
 impl<'a> RunOpening<'a> {
-    /// Creates the opening of a plan. Nothing may have been printed on `screen`. A signal while its reader blocks
-    /// quits.
+    /// Prepares to print the opening of a plan. Nothing may have been printed on `screen` yet. While its reader blocks,
+    /// a signal quits.
     pub fn new(plan: &'a Plan, interrupt: Interrupt, screen: Screen) -> Self {
         Self { plan, interrupt, screen, is_printed: false }
     }
 
-    /// Prints the version at the same point as wrk: before anything can fail.
+    /// In wrk mode with `-v`, prints the version at the same point as wrk: before anything can fail.
     pub fn print_version(&mut self) {
         if self.plan.output.verbose
             && self.plan.dialect.is_compat()
@@ -36,7 +36,8 @@ impl<'a> RunOpening<'a> {
         }
     }
 
-    /// Returns the first lines of the report, on the first call only.
+    /// Returns the first lines of the report on the first call, and an empty text on later ones or if the format has
+    /// none.
     pub fn take_first_lines(&mut self) -> String {
         let is_due = !std::mem::replace(&mut self.is_printed, true)
             && !self.plan.once
@@ -50,7 +51,7 @@ impl<'a> RunOpening<'a> {
         }
     }
 
-    /// Prints a text before the run. If the reader blocks, the run does not start, and a signal quits.
+    /// Prints a text before the run. While the reader blocks, the run does not start, and a signal quits.
     fn print(&mut self, text: &str) {
         self.interrupt.run_blocking(|| self.screen.print(text));
     }

@@ -8,7 +8,7 @@ use super::tree::{Tree, normalised};
 pub(super) struct SettingChange {
     /// The setting.
     pub name: SettingName,
-    /// The value before the first change, as written by the kernel.
+    /// The value before the first change, as the kernel reported it.
     pub old: String,
     /// Normalised values that onrush may have set: two while the second is being set.
     ours: Vec<String>,
@@ -17,31 +17,31 @@ pub(super) struct SettingChange {
 /// Outcome of a restoration, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restoration {
-    /// The old value is restored.
+    /// The setting has its old value again.
     Done(String),
-    /// Left alone, because another process has changed the setting since.
+    /// The setting was left alone, because another process has changed it since.
     Left(String),
     /// The restoration failed; a later attempt may succeed.
     Failed(String),
 }
 
 impl SettingChange {
-    /// Records the first change of a setting, before the change.
+    /// Records that a setting is about to be changed for the first time, from `old` to `intended`.
     pub fn new(name: SettingName, old: String, intended: &str) -> Self {
         Self { name, old, ours: vec![normalised(intended)] }
     }
 
-    /// Records the next value of the setting, before the change.
+    /// Records that the setting is about to be changed again, to this value.
     pub fn record_intent(&mut self, value: &str) {
         self.ours.push(normalised(value));
     }
 
-    /// Records the current value of the setting.
+    /// Records the value that the setting has after a change; the kernel may have adjusted it.
     pub fn record_value(&mut self, value: &str) {
         self.ours = vec![normalised(value)];
     }
 
-    /// True if onrush set this value.
+    /// True if onrush has, or may have, set this value.
     pub fn is_ours(&self, value: &str) -> bool {
         self.ours.contains(&normalised(value))
     }
@@ -51,7 +51,7 @@ impl SettingChange {
         self.ours.last().map_or("", String::as_str)
     }
 
-    /// Restores the old value, unless another process has changed the setting since.
+    /// Restores the old value, unless another process has changed the setting since. Checks the result.
     pub fn restore(&self, tree: &Tree) -> Restoration {
         let name = &self.name;
         let old = normalised(&self.old);

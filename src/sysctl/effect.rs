@@ -2,7 +2,7 @@
 
 use super::name::SettingName;
 
-/// Caveat about the effect of a setting, for use before a conclusion; `None` for most settings.
+/// Caveat about what a setting really affects, to consider before a conclusion; `None` for most settings.
 pub fn effect(name: &SettingName) -> Option<&'static str> {
     EFFECTS.iter().find(|(paths, _)| paths.contains(&name.path())).map(|(_, sentence)| *sentence)
 }

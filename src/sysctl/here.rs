@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 
 use onrush_engine::backend::socket;
 
-/// A boot of the kernel, and a network namespace.
+/// Identifies a boot of the kernel and a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelNamespace {
     /// The kernel's boot identifier.
@@ -17,11 +17,11 @@ pub(super) struct KernelNamespace {
 }
 
 impl KernelNamespace {
-    /// Reads the identity of this process.
+    /// Reads which boot and network namespace this process belongs to.
     ///
     /// # Errors
     ///
-    /// `/proc` cannot be read.
+    /// Fails if `/proc` cannot be read.
     pub fn read() -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let namespace = match socket::network_namespace_cookie() {

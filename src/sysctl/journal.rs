@@ -29,9 +29,9 @@ pub(super) struct Journal {
 pub(super) struct Record {
     /// Boot and namespace of the changes.
     pub here: KernelNamespace,
-    /// The process that made the changes.
+    /// Number of the process that made the changes.
     pub pid: u32,
-    /// The changes, in the order of the first change of each setting.
+    /// The changes, each with its setting, in the order in which the settings were first changed.
     pub changes: Vec<SettingChange>,
 }
 
@@ -52,7 +52,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The journal cannot be opened, or another process has locked it.
+    /// Fails if the journal cannot be opened, belongs to another user, or is locked by another process.
     pub fn open(directory: &Path, namespace: &str) -> Result<Self, SysctlRefusal> {
         match DirBuilder::new().mode(0o755).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
@@ -62,11 +62,11 @@ impl Journal {
         Self::lock(&path, true).map_err(|error| error.refusal(&path))
     }
 
-    /// Opens and locks an existing journal; `None` if there is none.
+    /// Opens and locks the existing journal of a network namespace; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// The journal cannot be opened, or another process has locked it.
+    /// Fails if the journal cannot be opened, belongs to another user, or is locked by another process.
     pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, SysctlRefusal> {
         let path = path(directory, namespace);
         match Self::lock(&path, false) {
@@ -98,11 +98,11 @@ impl Journal {
         }
     }
 
-    /// Reads the journal; `None` if empty.
+    /// Reads all of the journal; `None` if it is empty.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is not a journal.
+    /// Fails if the file cannot be read, or is not a journal.
     pub fn read(&mut self) -> Result<Option<Record>, SysctlRefusal> {
         let mut text = String::new();
         let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
@@ -113,16 +113,16 @@ impl Journal {
         parse(&text).map(Some).ok_or_else(|| self.damaged())
     }
 
-    /// The refusal of a journal that cannot be trusted.
+    /// The refusal to use a journal that cannot be trusted.
     pub fn damaged(&self) -> SysctlRefusal {
         SysctlRefusal::Damaged(self.path.display().to_string())
     }
 
-    /// Restarts the journal, without changes.
+    /// Empties the journal and starts it again, in the name of this process.
     ///
     /// # Errors
     ///
-    /// The journal cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn restart(&mut self, here: &KernelNamespace) -> Result<(), SysctlRefusal> {
         self.file.set_len(0).map_err(|error| refusal(&self.path, &error))?;
         let KernelNamespace { boot, namespace } = here.clone();
@@ -133,7 +133,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The journal cannot be written. The setting must not be changed in this case.
+    /// Fails if the journal cannot be written. The setting must not be changed in that case.
     pub fn record_intent(&mut self, name: &SettingName, old: &str, intended: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
     }
@@ -142,7 +142,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The journal cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn record_value(&mut self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Became { name: name.to_string(), value: value.to_owned() })
     }
@@ -151,7 +151,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// The journal cannot be removed.
+    /// Fails if the journal cannot be removed.
     pub fn remove(&self) -> Result<(), SysctlRefusal> {
         fs::remove_file(&self.path).map_err(|error| refusal(&self.path, &error))
     }

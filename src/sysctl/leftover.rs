@@ -10,23 +10,23 @@ use super::journal::Journal;
 use super::refusal::SysctlRefusal;
 use super::tree::Tree;
 
-/// Changes left by a killed process, and their fate.
+/// Changes left by a killed process, and what became of them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// No changes in this network namespace.
+    /// No process has left changes in this network namespace.
     Nothing,
     /// A restart of the machine has undone the changes.
     Restarted,
-    /// Outcome of each change, the last change first.
+    /// Outcome of each restoration; the last change is restored first.
     Changes(Vec<Restoration>),
 }
 
-/// Restores the settings in the journal of this network namespace. Removes the journal, unless a later attempt may
-/// still restore a setting.
+/// Restores the settings in the journal that `directory` holds for this network namespace. Removes the journal, unless
+/// a restoration failed and a later attempt may succeed.
 ///
 /// # Errors
 ///
-/// The process that changed the settings is still running, or the journal cannot be read.
+/// Fails if the process that changed the settings is still running, or the journal cannot be read or removed.
 pub fn restore(directory: &Path) -> Result<Leftover, SysctlRefusal> {
     restore_in(&Tree::host(), directory)
 }

@@ -12,8 +12,8 @@ use super::name::SettingName;
 use super::refusal::SysctlRefusal;
 use super::tree::{Tree, normalised};
 
-/// The exclusive right to change the settings of this network namespace. Dropping the loan restores them; to learn the
-/// outcome, call [`Loan::restore`] first.
+/// The exclusive right to change the settings of this network namespace. Dropping the loan restores them; to learn
+/// whether that worked, call [`Loan::restore`] first.
 #[derive(Debug)]
 pub struct Loan(Restorer);
 
@@ -25,7 +25,7 @@ pub struct Restorer(Arc<Mutex<LentSetting>>);
 struct LentSetting {
     tree: Tree,
     here: KernelNamespace,
-    /// `None` once everything was restored for good.
+    /// `None` once the settings have been restored for good.
     journal: Option<Journal>,
     /// The changes, in the order of the first change of each setting.
     changes: Vec<SettingChange>,
@@ -38,12 +38,13 @@ impl Loan {
     ///
     /// # Errors
     ///
-    /// The journal cannot be written, another process has borrowed the settings, or a killed one left them changed.
+    /// Fails if the journal cannot be written, another process has borrowed the settings, or a killed one left them
+    /// changed.
     pub fn open(directory: &Path) -> Result<Self, SysctlRefusal> {
         Self::new(Tree::host(), directory)
     }
 
-    /// Borrows the settings of a tree.
+    /// Like [`Loan::open`], for the settings in this tree.
     pub(super) fn new(tree: Tree, directory: &Path) -> Result<Self, SysctlRefusal> {
         let here = KernelNamespace::read()
             .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
@@ -58,25 +59,26 @@ impl Loan {
         Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
     }
 
-    /// Sets a value, and returns the resulting value, which the kernel may have changed.
+    /// Sets a value, and returns the resulting one, which the kernel may have adjusted.
     ///
     /// # Errors
     ///
-    /// The setting cannot be changed. All settings have been restored in this case.
+    /// Fails if the setting cannot be changed, or another process has changed it. In that case all settings are
+    /// restored; the next [`Loan::restore`] names those that could not be.
     pub fn set(&self, name: &SettingName, value: &str) -> Result<String, SysctlRefusal> {
         let mut lent = self.0.lock();
         lent.set(name, value).inspect_err(|_| lent.restore())
     }
 
-    /// Restores all settings, the last changed one first, and returns a sentence per failure. The settings may be
-    /// changed again.
+    /// Restores all settings, the last changed one first. Returns a sentence for each that was not restored. The
+    /// settings may be changed again afterwards.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.0.lock();
         lent.restore();
         std::mem::take(&mut lent.unsaid)
     }
 
-    /// A handle that restores the settings from another thread.
+    /// A handle that can restore the settings from another thread.
     pub fn restorer(&self) -> Restorer {
         self.0.clone()
     }
@@ -89,7 +91,7 @@ impl Drop for Loan {
 }
 
 impl Restorer {
-    /// Restores all settings for good, and returns a sentence per failure. The settings cannot be changed again.
+    /// Restores all settings for good: they cannot be changed again. Returns a sentence for each that was not restored.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.lock();
         lent.restore();
@@ -97,7 +99,7 @@ impl Restorer {
         std::mem::take(&mut lent.unsaid)
     }
 
-    /// Locks the settings, even if another thread panicked with the lock: they must be restored.
+    /// Locks the settings, even if another thread panicked while holding the lock: they must be restored.
     fn lock(&self) -> MutexGuard<'_, LentSetting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

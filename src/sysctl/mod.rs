@@ -25,17 +25,17 @@ pub use loan::{Loan, Restorer};
 pub use name::SettingName;
 pub use refusal::SysctlRefusal;
 
-/// Checks that a setting exists and that its value can be read for a later restoration. Ignores permissions: a plan may
-/// be examined without privileges.
+/// Checks that a setting exists and that its value can be read, so that it can be restored later. Does not check
+/// permissions: a plan may be examined without privileges.
 ///
 /// # Errors
 ///
-/// Why the setting cannot be borrowed.
+/// Says why the setting cannot be borrowed.
 pub fn check(name: &SettingName) -> Result<(), SysctlRefusal> {
     tree::Tree::host().read(name).map(drop)
 }
 
-/// Directory of journals. A restart of the machine clears the directory and undoes the changes.
+/// Directory that holds the journals. A restart of the machine empties it, and undoes the changes.
 pub const DIRECTORY: &str = "/run/onrush";
 
 #[cfg(test)]

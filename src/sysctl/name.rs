@@ -17,7 +17,7 @@ impl SettingName {
     ///
     /// # Errors
     ///
-    /// The text cannot be the name of a setting.
+    /// Fails if the text cannot be the name of a setting.
     pub fn parse(text: &str) -> Result<Self, SysctlRefusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
@@ -31,12 +31,12 @@ impl SettingName {
         }
     }
 
-    /// The path below `/proc/sys`.
+    /// The path of the setting's file below `/proc/sys`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The permission required for a change.
+    /// The permission required to change the setting, in words for the user.
     pub(super) fn required_permission(&self) -> &'static str {
         if self.path.starts_with("net/") {
             "CAP_NET_ADMIN in the user namespace that owns the network namespace"
@@ -52,7 +52,7 @@ impl fmt::Display for SettingName {
     }
 }
 
-/// Swaps dots and slashes.
+/// Exchanges dots and slashes, which turns a path into a name and back.
 pub(super) fn swap_separators(text: &str) -> String {
     let swap = |c| match c {
         '.' => '/',

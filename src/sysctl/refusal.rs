@@ -5,21 +5,21 @@ use thiserror::Error;
 /// Why nothing was changed or restored, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SysctlRefusal {
-    /// The text cannot be a name.
+    /// The text cannot be the name of a setting.
     #[error("{0:?} is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn")]
     Name(String),
-    /// No such setting.
+    /// The kernel has no such setting.
     #[error("the kernel has no setting {name}; {near}")]
     Unknown {
         /// The whole name.
         name: String,
-        /// The nearest existing names.
+        /// The most similar existing names.
         near: String,
     },
     /// The name is a directory of settings.
     #[error("{0} is a group of settings; name one of them")]
     Group(String),
-    /// The value cannot be read.
+    /// The value of the setting cannot be read.
     #[error("{0} is write-only: its old value could not be restored")]
     WriteOnly(String),
     /// The setting cannot be read or opened.
@@ -33,7 +33,7 @@ pub enum SysctlRefusal {
     /// The setting cannot be changed in this network namespace.
     #[error("{0} is read-only here; some settings can be changed only in the host's network namespace")]
     ReadOnly(String),
-    /// The setting is in a container with a read-only `/proc/sys`.
+    /// The setting is read-only because `/proc/sys` is, as in most containers.
     #[error("{0} cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on the host")]
     Mounted(String),
     /// This process may not change the setting.
@@ -62,7 +62,7 @@ pub enum SysctlRefusal {
         /// The system's reason.
         reason: String,
     },
-    /// Another process changes this setting.
+    /// Another process has changed the setting since onrush did.
     #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it, too")]
     Changed {
         /// The setting.
@@ -80,17 +80,17 @@ pub enum SysctlRefusal {
         /// The system's reason.
         reason: String,
     },
-    /// The journal is not onrush's.
+    /// The file is not a journal written by onrush.
     #[error("{0} is not a journal of onrush; check the settings that it names, then delete it")]
     Damaged(String),
-    /// Another process has borrowed the settings.
+    /// Another process has borrowed the settings. Holds its number, if known.
     #[error("another onrush{} is changing settings of this network namespace; wait until it has restored them",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
-    /// A killed process had borrowed the settings.
+    /// A killed process had borrowed the settings and left them changed. Holds its number.
     #[error("an onrush that was killed (pid {0}) has left settings changed; run onrush restore first")]
     Leftover(u32),
-    /// Everything was restored for good.
+    /// The settings have been restored for good.
     #[error("the settings have been restored and cannot be changed again")]
     Over,
 }

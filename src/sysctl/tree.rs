@@ -18,7 +18,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// The settings of this kernel, as visible to this process.
+    /// The settings of this kernel, as far as this process can see them.
     pub fn host() -> Self {
         Self::at("/proc/sys")
     }
@@ -28,11 +28,11 @@ impl Tree {
         Self { root: root.into() }
     }
 
-    /// Value of a setting, without the line end.
+    /// Value of a setting, without the final line end.
     ///
     /// # Errors
     ///
-    /// The setting does not exist, or is unreadable and thus not restorable.
+    /// Fails if the setting does not exist, or is unreadable and so could not be restored.
     pub fn read(&self, name: &SettingName) -> Result<String, SysctlRefusal> {
         let unreadable = |error: &io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown_setting(name),
@@ -50,11 +50,11 @@ impl Tree {
         Ok(value.trim_end_matches('\n').to_owned())
     }
 
-    /// Sets a value.
+    /// Writes a value to a setting.
     ///
     /// # Errors
     ///
-    /// The kernel rejects the value.
+    /// Fails if the change is not permitted, or the kernel rejects the value.
     pub fn write(&self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
         // A single call, because the kernel interprets each write as a complete value.
         let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
@@ -65,11 +65,11 @@ impl Tree {
         })
     }
 
-    /// Checks the permission to change a setting, without a change.
+    /// Checks that this process may change a setting, without changing it.
     ///
     /// # Errors
     ///
-    /// The change is not permitted.
+    /// Fails if the change is not permitted, with the permission it needs.
     pub fn check(&self, name: &SettingName) -> Result<(), SysctlRefusal> {
         let path = self.path(name);
         let is_fixed = |metadata: fs::Metadata| metadata.permissions().mode() & ANYBODY_WRITES == 0;
@@ -83,7 +83,7 @@ impl Tree {
         self.root.join(name.path())
     }
 
-    /// Refusal of an unknown name, with the most similar known ones.
+    /// The refusal of an unknown name, with the most similar known ones.
     fn unknown_setting(&self, name: &SettingName) -> SysctlRefusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);

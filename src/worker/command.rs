@@ -12,7 +12,7 @@ use crate::cli::units::parse_time;
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::with_stack;
 
-/// The command.
+/// The command `onrush worker`.
 pub const COMMAND: Command = Command {
     name: WORKER.name,
     about: "take part in a run on several machines",
@@ -22,9 +22,9 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || join_run(&asked))))),
 };
 
-/// Longest name: an untrusted worker's message is limited to 4 KiB.
+/// Maximum length of a worker's name, in bytes: its first message is limited to 4 KiB.
 const NAME_MAX: usize = 256;
-/// Default time limit for the coordinator to appear.
+/// Default limit on the wait for the coordinator.
 const JOIN: Duration = Duration::from_secs(300);
 
 pub(crate) const WORKER: Subcommand<WorkerOptions> = Subcommand {

@@ -13,10 +13,10 @@ use crate::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMes
 use crate::run::machines::worker_client::{WorkerClient, WorkerCommand};
 use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, nanos};
 
-/// Longest reason forwarded, in bytes: a script may raise any text, but messages are limited.
+/// Maximum length of a reason that is forwarded, in bytes: a script may raise any text, but messages are limited.
 const REASON_MAX: usize = 64 << 10;
 
-/// Truncates an absurdly long reason.
+/// Truncates a reason that is too long to be forwarded.
 pub(super) fn truncate_reason(mut reason: String) -> String {
     if reason.len() > REASON_MAX {
         let end = (0..=REASON_MAX).rfind(|at| reason.is_char_boundary(*at)).unwrap_or(0);
@@ -26,7 +26,7 @@ pub(super) fn truncate_reason(mut reason: String) -> String {
     reason
 }
 
-/// An observer that forwards everything to the coordinator.
+/// An observer that sends the measurements of a part, and its end, to the coordinator.
 pub(super) struct Forwarder<'a> {
     member: &'a WorkerClient,
     plan: &'a Plan,
@@ -36,7 +36,7 @@ pub(super) struct Forwarder<'a> {
     sum: RowSums,
     ends: Vec<Option<WorkerEnd>>,
     has_begun: bool,
-    /// Delay of the start order.
+    /// How late the order to start arrived.
     late: Duration,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Forwarder<'a> {
         self.has_begun
     }
 
-    /// Reports the end of the part.
+    /// Reports the end of the part, with its results; does nothing if the part has not started.
     pub fn report_end(self, outcome: &Outcome) {
         if !self.has_begun {
             return;
@@ -111,7 +111,7 @@ impl<'a> Forwarder<'a> {
         member.send_report(WorkerMessage::Done(Box::new(done)));
     }
 
-    /// Reports that the part broke off.
+    /// Reports that an error ended the part, without results.
     pub fn report_failure(self, error: &anyhow::Error) {
         let Self { member, plan, sum, ends, late, .. } = self;
         let done = Done {

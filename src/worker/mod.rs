@@ -20,12 +20,12 @@ use crate::run::machines::message::{CoordinatorMessage, JoinRefusal, WorkerMessa
 use crate::run::machines::worker_client::{Joining, NotJoined, WorkerClient, WorkerCommand};
 use crate::session;
 
-/// Time limit for the remaining messages of a worker ended by a signal.
+/// Time allowed for sending the remaining messages of a worker that a signal ended.
 const FLUSH: Duration = Duration::from_secs(5);
 /// Shortest row that a coordinator can request: 1 ms. onrush requests at least a tenth of a second.
 const SHORTEST_ROW_NS: u64 = 1_000_000;
 
-/// Time limit for a worker to exit after its coordinator.
+/// Time allowed for a worker to exit once its coordinator has.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Options on a worker's command line.
