@@ -6,10 +6,11 @@ use onrush_plan::secrets::{REDACTED, is_secret};
 use onrush_proto::GRPC_STATUS_MAX;
 use onrush_text::printable;
 
-/// Maximum number of characters shown of an expected value or text.
+/// Maximum length, in characters, to which expected values and texts are shortened.
 const SHOWN_MAX: usize = 80;
 
-/// Describes the response's fault by the number of the check.
+/// Describes why a response failed the check with this number, counted from 0. Values of secret
+/// headers are redacted.
 pub fn describe_failed_check(checks: &Checks, number: usize) -> String {
     match checks.check_number(number) {
         Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),
@@ -21,7 +22,7 @@ pub fn describe_failed_check(checks: &Checks, number: usize) -> String {
     }
 }
 
-/// gRPC's names of its statuses, from 0.
+/// gRPC's names for its statuses, from 0.
 const GRPC_STATUSES: [&str; GRPC_STATUS_MAX as usize + 1] = [
     "OK",
     "CANCELLED",
@@ -50,7 +51,7 @@ pub fn describe_grpc_status(status: u8) -> String {
     }
 }
 
-/// The start of a text.
+/// The start of a text, with dots if it is longer than [`SHOWN_MAX`].
 fn shorten(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if beginning.len() < text.len() { "…" } else { "" };

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// Number, name and text of an error.
+/// Number, name and meaning of an error.
 type NamedErrno = (Errno, &'static str, &'static str);
 
 /// Errors that a load generator encounters, grouped by remedy.
@@ -32,12 +32,13 @@ const FORBIDDEN: &[NamedErrno] = &[
 ];
 const FAMILY: &[NamedErrno] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
 
-/// The error with this number, if in the table.
+/// The error with this number; `None` if the table does not contain it.
 pub fn known_errno(number: i32) -> Option<Errno> {
     find_errno(number).map(|&(errno, ..)| errno)
 }
 
-/// Meaning and name of an error: `connection refused (ECONNREFUSED)`.
+/// Meaning and name of an error: `connection refused (ECONNREFUSED)`. For an unknown number, the
+/// system's text.
 pub fn describe_errno(number: i32) -> String {
     match find_errno(number) {
         Some((_, name, words)) => format!("{words} ({name})"),
@@ -46,7 +47,7 @@ pub fn describe_errno(number: i32) -> String {
     }
 }
 
-/// Meaning without the name: `connection refused`.
+/// Meaning of an error without its name: `connection refused`.
 pub fn errno_meaning(number: i32) -> String {
     find_errno(number).map_or_else(|| describe_errno(number), |(_, _, words)| (*words).to_owned())
 }

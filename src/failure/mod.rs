@@ -1,4 +1,4 @@
-//! Descriptions of failures: why a run could not start or broke off, and each row of the ledger.
+//! Descriptions of failures: why a run could not start or was cut short, and the rows of the ledger.
 //!
 //! `row` describes a row of the ledger and its remedy; `errno`, `tls`, `proxy` and `check` describe its causes.
 
@@ -26,7 +26,8 @@ use rustix::io::Errno;
 use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
 use crate::script::Exit;
 
-/// The reason why a run could not start: no server accepted a first connection. `address` is that of the last attempt.
+/// The sentence on a run that could not start because no server accepted a first connection. `address` and `cause` are
+/// those of the last attempt.
 pub fn start_refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
@@ -118,12 +119,13 @@ pub fn waiting_line(plan: &Plan, waiting: &Waiting) -> String {
     format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
-/// One sentence per script function in which threads are stuck.
+/// A sentence for each script function in which threads did not return in time, so that measurements are missing.
 pub fn stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
     sentences_on_stuck(&outcome.stuck, |they| format!("what {they} measured last is missing from the report"))
 }
 
-/// One sentence per script function in which threads are stuck since the end of the run.
+/// A sentence for each script function in which threads have been stuck since the end of the run. The report is
+/// complete, but `done` was not called.
 pub fn late_stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
     sentences_on_stuck(&outcome.stuck_after, |_| "the report is complete, but done() was not called".to_owned())
 }
@@ -153,7 +155,8 @@ pub fn ended_by_script_message(outcome: &Outcome) -> String {
     format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
 }
 
-/// The reason why a run broke off, or its missing part; `None` for a complete run.
+/// The reasons why a run is incomplete: it was cut short, or threads or machines are missing. `None` for a complete
+/// run.
 pub fn incompleteness_reason(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
@@ -165,7 +168,7 @@ pub fn incompleteness_reason(outcome: &Outcome) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
+/// The sentence on a thread (numbered from 1) that panicked because of a bug in onrush.
 pub fn thread_panic_message(thread: usize) -> String {
     format!(
         "thread {thread} died during the run because of the bug named above: the report covers what was \
@@ -173,8 +176,8 @@ pub fn thread_panic_message(thread: usize) -> String {
     )
 }
 
-/// The note before a run with too few open files or local ports for its connections. `ports` is their number, if too
-/// small.
+/// The note printed before a run that has too few open files or local ports for its connections; `None` if there are
+/// enough. `ports`: the number of local ports, if too small.
 pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
     let connections = units::counted(u64::from(plan.load.connections), "connection");
     let room = host::connections_within_limit(plan, shortage).zip(shortage);

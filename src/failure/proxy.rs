@@ -2,7 +2,7 @@
 
 use onrush_stats::ProxyFailure;
 
-/// Describes the failure.
+/// Describes a failure to open a tunnel.
 pub fn describe_proxy_failure(failure: ProxyFailure) -> String {
     match failure {
         ProxyFailure::Status(407) => "the proxy requires a user and a password (status 407)".to_owned(),
@@ -22,7 +22,7 @@ pub fn describe_proxy_failure(failure: ProxyFailure) -> String {
     }
 }
 
-/// The remedy.
+/// The remedy for a failure to open a tunnel.
 pub fn proxy_remedy(failure: ProxyFailure) -> &'static str {
     match failure {
         ProxyFailure::Status(407) => "put them in its URL: --http-proxy http://user:password@host:port",
@@ -39,7 +39,7 @@ pub fn proxy_remedy(failure: ProxyFailure) -> &'static str {
 /// The remedy for a proxy that speaks TLS itself.
 pub const PLAIN_PORT: &str = "use its plain-text port";
 
-/// The failure and its remedy.
+/// Describes a failure to open a tunnel, with its remedy.
 pub fn proxy_failure_sentence(failure: ProxyFailure) -> String {
     format!("{}; {}", describe_proxy_failure(failure), proxy_remedy(failure))
 }

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use super::{check, errno, proxy, tls};
 use crate::run::{Outcome, Ports, Shortage, host};
 
-/// A row of the ledger with everything that the advice needs.
+/// A row of the ledger, and everything else that its description and remedy depend on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The row of the ledger.
+    /// The row; for a Unix socket that refused a connection, with its path as the example.
     pub row: FailureRow,
     /// True if other connections were established.
     pub others_connected: bool,
@@ -23,27 +23,28 @@ pub struct Failure {
     pub others_answered: bool,
     /// True if the server sent nothing at all on any connection.
     pub is_mute: bool,
-    /// True if there was only one request.
+    /// True if the run was a single request (`--once`).
     pub once: bool,
     /// True if the server reported that its port expects TLS.
     pub expects_tls: bool,
-    /// HTTP versions offered to the server with TLS.
+    /// HTTP versions offered in TLS handshakes; empty without TLS.
     pub offered: Vec<HttpVersion>,
-    /// True if HTTP/2 was used with prior knowledge.
+    /// True if HTTP/2 was used without TLS, with prior knowledge.
     pub is_http2: bool,
     /// True if requests go to a proxy without a tunnel.
     pub is_proxied: bool,
-    /// Local ports of this machine, if exhausted.
+    /// The local ports of this machine, if they were exhausted.
     pub ports: Option<Ports>,
     /// Number of connections that onrush closed because the server, which should have, did not.
     pub closed_first: u64,
-    /// Number of open files that the run needs, if the limit can be raised that far.
+    /// Number of open files that the run needs; `None` if the hard limit does not allow that many.
     pub files_needed: Option<u64>,
-    /// The open-file limit, if too low.
+    /// The open-file limit, if it is too low and the caller has set this field.
     pub shortage: Option<Shortage>,
 }
 
-/// True for causes that are a resource exhausted on this machine.
+/// True if the cause is a resource of this machine that was exhausted, such as ports, files or
+/// memory.
 pub fn is_local_exhaustion(cause: Cause) -> bool {
     let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     match cause {
@@ -54,7 +55,7 @@ pub fn is_local_exhaustion(cause: Cause) -> bool {
 }
 
 impl Failure {
-    /// Describes the failure in a row.
+    /// Collects what the description of a row depends on. Leaves [`Failure::shortage`] empty.
     pub fn from_row(plan: &Plan, outcome: &Outcome, row: &FailureRow) -> Self {
         let files_needed = host::descriptors_needed_by_plan(plan);
         let mut row = row.clone();
@@ -83,7 +84,7 @@ impl Failure {
         is_local_exhaustion(self.row.cause)
     }
 
-    /// The protocol expected of the server.
+    /// The protocol that the server was expected to speak.
     pub fn expected_protocol(&self) -> &'static str {
         match (self.row.cause, &self.offered[..]) {
             (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [HttpVersion::Http2]) => "HTTP/2",
@@ -93,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// The remedy, if known.
+    /// The remedy; `None` if none is known.
     pub fn remedy(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.errno_remedy(errno::known_errno(number)?),
@@ -126,7 +127,7 @@ impl Failure {
             Cause::Protocol(Error::NotHttp | Error::EarlyBytes) if tls::begins_with_http2(&self.row.example) => {
                 SPEAKS_HTTP2
             }
-            // Python's server answers bytes other than HTTP/1 with a page without a head.
+            // Python's server answers bytes that are not HTTP/1 with a page that has no head.
             Cause::Protocol(Error::NotHttp) if self.is_http2 && self.row.example.starts_with(b"<") => WITHOUT_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(Error::EarlyBytes) if !self.row.example.starts_with(b"H") => NOT_HTTP,
@@ -201,28 +202,28 @@ impl Failure {
     }
 }
 
-/// The HTTP versions offered to servers with TLS.
+/// The HTTP versions offered in TLS handshakes; empty without TLS.
 pub(super) fn offered_versions(plan: &Plan) -> &[HttpVersion] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
-/// The remedy for responses saying that the port expects TLS.
+/// The remedy for responses which say that the port expects TLS.
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
-/// The remedy for a proxy that answers HTTP/2 in HTTP/1.1.
+/// The remedy for a proxy that answers HTTP/2 requests in HTTP/1.1.
 const PROXY_WITHOUT_HTTP2: &str =
     "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
-/// The remedy for a server that responds in TLS.
+/// The remedy for a server that responds in TLS to plain text.
 const SPEAKS_TLS: &str = "write https://";
 /// The remedy for a server that answers HTTP/2 in an older version.
 const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
-/// The remedy for a server that agreed on HTTP/2 with TLS but does not speak it.
+/// The remedy for a server that agreed on HTTP/2 during the TLS handshake, but does not speak it.
 const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
 /// A possible reason if other requests are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
-/// Code of a server with more requests than it wants.
+/// Code with which a server rejects a client that sends too many requests.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;
-/// Code of a server that wants the request in HTTP/1.1.
+/// Code with which a server asks for HTTP/1.1.
 const HTTP_1_1: Code = Code::HTTP_1_1_REQUIRED;
 /// The remedy for HTTP_1_1_REQUIRED.
 const HTTP1_ONLY: &str = "the server wants this request in HTTP/1.1: leave out --http2";
@@ -250,7 +251,7 @@ fn file_limit_remedy(needed: u64) -> String {
     format!("raise the limit with 'ulimit -n {needed}'")
 }
 
-/// The open-file limit is too low; names the remedy.
+/// The sentence on an open-file limit that is too low, with the remedy.
 pub fn file_limit_message(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (thousands(allowed), thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::open_files_command(needed))

@@ -5,7 +5,7 @@ use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 use onrush_text::escape;
 
-/// One line per negotiated combination: version, suite, group.
+/// A line for each combination negotiated in handshakes: version, cipher suite and group.
 pub fn handshake_lines(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group, is_http2 }, _): (Negotiated, u64)| {
         let version = TlsVersion::name_of(version);
@@ -16,7 +16,7 @@ pub fn handshake_lines(handshakes: &Handshakes) -> String {
     handshakes.parameters_in_use().into_iter().map(line).collect()
 }
 
-/// Describes the failure.
+/// Describes a TLS failure, without its remedy.
 pub fn describe_tls_failure(failure: TlsFailure) -> String {
     match failure {
         TlsFailure::Expired => "the server's certificate has expired".to_owned(),
@@ -37,8 +37,8 @@ pub fn describe_tls_failure(failure: TlsFailure) -> String {
     }
 }
 
-/// The remedy, if known. `example` is received bytes or a detail; `offered` are the HTTP versions offered to the
-/// server.
+/// The remedy for a TLS failure; `None` if none is known. `example`: received bytes or a detail of the failure;
+/// `offered`: the HTTP versions offered to the server.
 pub fn tls_remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
@@ -76,7 +76,7 @@ pub fn tls_remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVers
     Some(text)
 }
 
-/// The failure, an example, and the remedy.
+/// Describes a TLS failure, with the example if it is not empty, and with the remedy if one is known.
 pub fn tls_failure_sentence(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> String {
     let mut text = describe_tls_failure(failure);
     if !example.is_empty() {
@@ -85,24 +85,24 @@ pub fn tls_failure_sentence(failure: TlsFailure, example: &[u8], offered: &[http
     tls_remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
-/// True if these bytes start a server's HTTP/2: connection SETTINGS (RFC 9113, 3.4), or the GOAWAY with which some
-/// servers answer an invalid preface.
+/// True if these bytes start an HTTP/2 connection from the server's side: with its SETTINGS (RFC 9113, 3.4), or with
+/// the GOAWAY by which some servers answer an invalid preface.
 pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..] | [0, 0, 8..=u8::MAX, 7, _, 0, 0, 0, 0, ..])
 }
 
-/// The sentence on a first handshake without a response.
+/// The sentence on a first handshake to which the server did not respond.
 pub fn unanswered_handshake_message(peer: &str) -> String {
     format!("TLS handshake with {peer} failed: no response; {IS_IT_TLS}")
 }
 
-/// The question about a handshake without a response.
+/// The question to ask after a handshake without a response.
 pub const IS_IT_TLS: &str = "does that port speak TLS?";
 
 /// The hint for a connection closed by the server.
 pub const SERVER_LOG: &str = "the server's log may say why";
 
-/// onrush's offer, for a server with other requirements.
+/// What onrush offers, for servers that require something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE, and no keys of \
                            Ed448: see --tls-min, --tls-ciphers and --tls-groups";
 

@@ -1,5 +1,5 @@
-//! The destination of an output file. Links are followed. A new file is written next to the old one until complete, and
-//! inherits its owner and mode.
+//! The destination of an output file, with links followed. A complete new file replaces the old one, whose owner and
+//! mode it inherits; until then, it is written under another name in the same folder.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::FileStates;
 
-/// Maximum length of a chain of links; the kernel's own.
+/// Maximum length of a chain of links, as in the kernel.
 const LINKS_MAX: usize = 40;
 
 /// The mode of a file that may hold secrets.
@@ -20,7 +20,7 @@ const PRIVATE: u32 = 0o600;
 /// The mode of any other new file, before the umask.
 const USUAL: u32 = 0o666;
 
-/// Destination of a file.
+/// The destination of an output file.
 #[derive(Clone, Debug)]
 pub struct FileDestination {
     /// Path after following all links.
@@ -32,11 +32,11 @@ pub struct FileDestination {
 }
 
 impl FileDestination {
-    /// The destination behind a path, whether it exists or not.
+    /// Finds the destination of a path, which need not exist. `is_private`: only the owner may read the file.
     ///
     /// # Errors
     ///
-    /// If the path is a directory, or its metadata cannot be read.
+    /// Fails if the path is a directory, or if its metadata cannot be read.
     pub fn for_path(path: &Path, is_private: bool) -> io::Result<Self> {
         let path = follow(path)?;
         let is_special = match fs::metadata(&path) {
@@ -53,12 +53,12 @@ impl FileDestination {
         &self.path
     }
 
-    /// True for anything but a regular file.
+    /// True for anything but a regular file, such as a pipe or a device.
     pub fn is_special(&self) -> bool {
         self.is_special
     }
 
-    /// True if both destinations are one file; never for devices.
+    /// True if both destinations are the same regular file.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
             let directory = fs::canonicalize(directory(path)).unwrap_or_default();
@@ -67,8 +67,8 @@ impl FileDestination {
         !self.is_special && whole(&self.path) == whole(&other.path)
     }
 
-    /// The program's own stream with the same destination, which would mix with or overwrite the file. Character
-    /// devices are exempt.
+    /// The standard stream of this program that goes to the same destination, where its output would overwrite the file
+    /// or mix with it. Character devices, such as terminals, are allowed.
     pub fn standard_stream(&self) -> Option<&'static str> {
         let there = fs::metadata(&self.path).ok().filter(|there| !there.file_type().is_char_device())?;
         let (output, error) = (io::stdout(), io::stderr());
@@ -80,29 +80,29 @@ impl FileDestination {
         streams.into_iter().find(|(_, stream)| goes_there(*stream)).map(|(name, _)| name)
     }
 
-    /// Checks that the file can be written, without leaving a trace.
+    /// Checks that the file can be written, without leaving a trace. Pipes and devices are not opened.
     ///
     /// # Errors
     ///
-    /// The reason why the file cannot be written.
+    /// Returns the reason why the file cannot be written.
     pub fn probe(&self) -> io::Result<()> {
         if self.is_special {
             return Ok(());
         }
         if self.path.exists() {
-            // A read-only file could be replaced, but its owner does not want that.
+            // A read-only file could be replaced, but that is not what its owner wants.
             OpenOptions::new().write(true).open(&self.path)?;
         }
         self.temporary().map(drop)
     }
 
-    /// Writes file `index` as a whole. No other process ever sees a partial file: the previous file remains until the
-    /// new one is complete. (Anything but a regular file is written to directly, which may block as long as its reader
-    /// likes.)
+    /// Writes file `index` as a whole. No other process ever sees a part of it: the previous file remains until the new
+    /// one is complete. Anything but a regular file is written directly, which blocks for as long as its reader does
+    /// not read.
     ///
     /// # Errors
     ///
-    /// The reason why the file could not be written. The previous file remains.
+    /// Returns the reason why the file could not be written. A previous regular file is then unchanged.
     pub fn write(&self, content: &[u8], states: &FileStates, index: usize) -> io::Result<()> {
         if self.is_special {
             self.open_special()?.write_all(content)?;
@@ -110,7 +110,7 @@ impl FileDestination {
         }
         let mut file = states.temporary(index, || self.temporary())?;
         file.write_all(content)?;
-        // A full disk may be reported only at this point.
+        // Only now may a full disk be reported.
         file.as_file().sync_all()?;
         let mut file = Some(file);
         states.publish(index, &mut || match file.take() {
@@ -119,12 +119,12 @@ impl FileDestination {
         })
     }
 
-    /// Opens the file for writing during the run, keeping its content for now. True if the file is new. `None` for
-    /// anything but a regular file, which may block on opening until it has a reader.
+    /// Opens the file in order to write it during the run, without changing its content yet. True if the file is new.
+    /// `None` for anything but a regular file: opening that may block until it has a reader.
     ///
     /// # Errors
     ///
-    /// The reason why the file cannot be written.
+    /// Returns the reason why the file cannot be written.
     pub fn open(&self) -> io::Result<Option<(File, bool)>> {
         if self.is_special {
             return Ok(None);
@@ -136,11 +136,11 @@ impl FileDestination {
         Ok(Some((file, is_new)))
     }
 
-    /// Empties the file opened by [`Self::open`]. If the file may hold secrets, makes it readable only by its owner.
+    /// Empties the file opened by [`Self::open`], and makes it readable only by its owner if it may contain secrets.
     ///
     /// # Errors
     ///
-    /// The reason why the file could not be emptied.
+    /// Returns the reason why the file could not be emptied.
     pub fn empty(&self, file: &File) -> io::Result<()> {
         if self.is_private {
             file.set_permissions(Permissions::from_mode(PRIVATE))?;
@@ -148,16 +148,17 @@ impl FileDestination {
         file.set_len(0)
     }
 
-    /// Opens anything but a regular file, which may block until it has a reader.
+    /// Opens anything but a regular file. This may block until the file has a reader.
     ///
     /// # Errors
     ///
-    /// The reason why the file cannot be written.
+    /// Returns the reason why the file cannot be written.
     pub fn open_special(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// Describes another process's interference with the file while `length` bytes were written to it.
+    /// Describes what another process did to the file while `length` bytes were written to it; `None` if the file is as
+    /// written.
     pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
@@ -172,7 +173,7 @@ impl FileDestination {
         }
     }
 
-    /// A temporary file in the destination's directory, removed when dropped.
+    /// Creates a temporary file in the destination's directory, which is removed when dropped.
     fn temporary(&self) -> io::Result<NamedTempFile> {
         let mode = if self.is_private { PRIVATE } else { USUAL };
         let mut builder = tempfile::Builder::new();
@@ -188,7 +189,7 @@ impl FileDestination {
     }
 }
 
-/// The directory of a file.
+/// The directory that contains a file; `.` for a mere name.
 pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -197,11 +198,11 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The path after following all links. The last link may be dangling.
+/// Follows all links of a path. The last link may be dangling.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
-        // Only the kernel can follow links in /proc that point to pipes.
+        // Only the kernel can follow links in /proc that lead to pipes.
         let is_special = fs::metadata(&path).is_ok_and(|there| !there.is_file());
         if is_special || !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
             return Ok(path);

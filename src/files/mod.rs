@@ -5,8 +5,8 @@
 //! caller's limit. The state of each file is available at any moment ([`FileStates`]).
 //!
 //! `destination` resolves paths, and `states` tracks the progress of each file. `export` renders the record, `samples`
-//! is the folder of responses, `request_log` the file with one line per request, and `kept` is written if a signal ends
-//! the process.
+//! writes the folder of responses, `request_log` the file with one line per request, and `kept` holds files that are
+//! written if a signal ends the process.
 
 mod destination;
 pub mod export;
@@ -40,9 +40,9 @@ use destination::{FileDestination, directory};
 use request_log::RequestLogWriter;
 use samples::SampleWriter;
 
-/// Maximum number of lines queued for writing: twenty minutes.
+/// Maximum number of lines that wait to be written: those of twenty minutes.
 const LINES_MAX: usize = 1200;
-/// Maximum number of samples queued for writing, each of up to a megabyte.
+/// Maximum number of samples that wait to be written, each of up to a megabyte.
 const SAMPLES_MAX: usize = 60;
 
 /// A file that cannot be written.
@@ -54,8 +54,8 @@ pub struct Unwritable {
     reason: String,
 }
 
-/// The output files of a run, checked as far as possible. Their threads are started before the run: at the end there
-/// may be no memory for a new one.
+/// The output files of a run, which have been checked as far as possible. Their threads are started before the run,
+/// because there may be no memory for them at its end.
 pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<OutputStream>,
@@ -64,7 +64,7 @@ pub struct Files {
     states: FileStates,
 }
 
-/// A file written at the end.
+/// A file that is written as a whole at the end.
 struct Whole {
     index: usize,
     kind: OutputKind,
@@ -91,24 +91,24 @@ impl Drop for OutputStream {
 }
 
 impl Files {
-    /// The files of a run, after checking that each can be written. A signal that ends the process gives them up.
-    /// Signals are already handled, so that one arriving meanwhile leaves no files behind.
+    /// Opens the files of a run after checking that each can be written. A signal that ends the process gives the files
+    /// up; it is handled from before the first file, so that it leaves no files behind.
     ///
     /// # Errors
     ///
-    /// The first file that cannot be written.
+    /// Fails with the first file that cannot be written.
     pub fn for_plan(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
         let files = Self::open(&plan.output.files(), Some(plan), plan.output.keeps_secrets)?;
         files.states.give_up_before_quitting(signals);
         Ok(files)
     }
 
-    /// Checks that each file can be written. `plan` is the plan of the run, if the files belong to one. `is_private`:
-    /// only the owner may read the files.
+    /// Opens files after checking that each can be written. `plan`: the plan of the run to which the files belong, if
+    /// any. `is_private`: only the owner may read the files.
     ///
     /// # Errors
     ///
-    /// The first file that cannot be written.
+    /// Fails with the first file that cannot be written.
     pub fn open(outputs: &[Output], plan: Option<&Plan>, is_private: bool) -> Result<Self, Unwritable> {
         let states = FileStates::new(outputs);
         let mut whole = Vec::new();
@@ -146,7 +146,7 @@ impl Files {
         Ok(Self { whole, streams, log, samples, states })
     }
 
-    /// The state of each file.
+    /// The states of all files, which change while their threads write.
     pub fn states(&self) -> &FileStates {
         &self.states
     }
@@ -157,18 +157,18 @@ impl Files {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
-    /// Starts writing all files and returns at once. [`FileStates::wait`] waits for completion.
+    /// Starts writing all files, and returns at once. [`FileStates::wait`] waits until they are complete.
     pub fn write(self, document: &Document) {
         self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
     }
 
-    /// Like [`Files::write`], with these texts, or the reasons for their absence.
+    /// Like [`Files::write`], but with the text that `text_of` returns for each kind, or the reason why there is none.
     pub fn write_texts(mut self, text_of: impl Fn(OutputKind) -> Result<String, String>) {
         for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
                 self.states.begin(index);
             }
-            // A thread that is gone has panicked, and its panic was reported.
+            // If the thread no longer exists, it has panicked, and its panic was reported.
             let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
             let _ = content.send(text_of(kind).map(bytes));
         }
@@ -213,7 +213,7 @@ impl Whole {
         let is_special = destination.is_special();
         let states = states.clone();
         in_thread("file", move || {
-            // Nothing is sent if the run never starts.
+            // If no content is sent, the run never started.
             let Ok(content) = contents.recv() else { return };
             let write = |content: Vec<u8>| {
                 destination.write(&content, &states, index).map_err(|error| destination.words(&error))
@@ -235,7 +235,7 @@ impl OutputStream {
         let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
         let states = states.clone();
         in_thread("lines", move || {
-            // Nothing is sent if the run never starts.
+            // If no line is sent, the run never started.
             let Ok(first) = lines.recv() else { return };
             let written = write_lines(&destination, opened.map(|(file, _)| file), iter::once(first).chain(lines));
             let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
@@ -255,7 +255,7 @@ impl OutputStream {
     }
 }
 
-/// Compresses a text with gzip. Histograms are compressed already, but names and rows of the timeline are not.
+/// Compresses a text with gzip. Its histograms are compressed already, but names and rows of the timeline are not.
 fn compressed(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
@@ -266,8 +266,8 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
     run::spawn_detached(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
 }
 
-/// Writes lines until the channel closes. `file` is the regular file opened earlier. Anything else is opened now, which
-/// may take a while.
+/// Writes lines until the channel is closed. `file` is the regular file that was opened earlier. Anything else is
+/// opened now, which may take a while.
 fn write_lines(
     destination: &FileDestination,
     file: Option<File>,
@@ -279,7 +279,7 @@ fn write_lines(
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
-            // Readers of the file see only whole lines. Truncating fails only if the file is not a regular one.
+            // Readers of the file must see only whole lines. Truncating fails only if the file is not a regular one.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
             destination.words(&error)
@@ -296,7 +296,7 @@ impl FileDestination {
     }
 }
 
-/// The reason why a file or folder cannot be written, with the remedy if known.
+/// The reason why a file or folder cannot be written, with the remedy if one is known.
 pub fn words(error: &io::Error, path: &Path) -> String {
     let directory = directory(path);
     match error.kind() {
@@ -318,7 +318,7 @@ pub fn words(error: &io::Error, path: &Path) -> String {
     }
 }
 
-/// Maximum wait for files to be written.
+/// Maximum time to wait for files to be written.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The incomplete files, as errors.

@@ -1,4 +1,4 @@
-//! The file with one line per request, written during the run.
+//! Writes the file with one line per request while the run is in progress.
 
 use std::iter;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::export::requests::{HEAD, RequestLines};
 use super::{FileStates, in_thread, write_lines};
 use crate::run::{PassOn, Passed};
 
-/// Maximum memory of entries waiting to be written, in bytes.
+/// Maximum memory for entries that wait to be written, in bytes. Further entries are lost.
 const WAITING_MAX: usize = 64 << 20;
 
-/// The thread that writes the request log.
+/// The request log, which a thread of its own writes.
 pub struct RequestLogWriter {
     index: usize,
     states: FileStates,
     /// Entries for the thread; `None` marks the end.
     pages: Sender<Option<Vec<LogEntry>>>,
-    /// Number of waiting entries.
+    /// Number of entries waiting to be written.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -33,11 +33,11 @@ impl Drop for RequestLogWriter {
 }
 
 impl RequestLogWriter {
-    /// Opens file `index` without emptying it, and starts the thread that writes it.
+    /// Opens the log, which is file `index`, without emptying it, and starts the thread that writes it.
     ///
     /// # Errors
     ///
-    /// The reason why the file cannot be written.
+    /// Returns the reason why the file cannot be written.
     pub fn open(index: usize, destination: FileDestination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
         let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
@@ -47,7 +47,7 @@ impl RequestLogWriter {
         let log = Self { index, states: states.clone(), pages: sender, waiting: Arc::default() };
         let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), RequestLines::new(plan));
         in_thread("request log", move || {
-            // Nothing is sent if the run never starts.
+            // If nothing is sent, the run never started.
             let Ok(first) = pages.recv() else { return };
             states.begin(index);
             let text = |page: Vec<LogEntry>| {
@@ -64,7 +64,8 @@ impl RequestLogWriter {
         Ok(log)
     }
 
-    /// The receiver of log entries.
+    /// Returns the function to which workers pass entries. It never blocks, and rejects entries for which there is no
+    /// memory.
     pub fn pass_on(&self) -> PassOn {
         let (pages, waiting) = (self.pages.clone(), Arc::clone(&self.waiting));
         Arc::new(move |page| {
@@ -80,8 +81,7 @@ impl RequestLogWriter {
         })
     }
 
-    /// Marks the end of the entries. From now on the file belongs to its thread, even if the thread has not opened it
-    /// yet.
+    /// Marks the end of the entries. The file counts as begun from now on, even if its thread has not opened it yet.
     pub fn end(self) {
         self.states.begin(self.index);
         let _ = self.pages.send(None);

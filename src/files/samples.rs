@@ -13,27 +13,28 @@ use onrush_plan::secrets::KnownSecrets;
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
 
-/// The thread that writes samples. Servers may send secrets: only the owner may read the folder.
+/// The folder of response samples, which a thread of its own writes. Responses may contain secrets, so that only the
+/// owner may read the folder.
 pub struct SampleWriter {
     /// Samples for the thread; `None` marks the end.
     responses: Sender<Option<(Response, Arc<KnownSecrets>)>>,
-    /// The folder, if it was created here and no run has started yet.
+    /// The folder, if it was created here and the samples have not ended: it is removed again if it stays empty.
     made: Option<PathBuf>,
 }
 
 impl Drop for SampleWriter {
     fn drop(&mut self) {
-        // A nonempty folder stays.
+        // A folder that is not empty cannot be removed, and stays.
         self.made.take().map(fs::remove_dir);
     }
 }
 
 impl SampleWriter {
-    /// Creates the folder, file `index`, unless it exists and is empty. Starts the thread that writes into it.
+    /// Creates the folder, which is file `index`, or uses an existing empty one. Starts the thread that writes into it.
     ///
     /// # Errors
     ///
-    /// The reason why the folder cannot be written.
+    /// Returns the reason why the folder cannot be written.
     pub fn open(index: usize, folder: &Path, states: &FileStates) -> Result<Self, String> {
         let why = |error: io::Error| words(&error, folder);
         let mut made = None;
@@ -50,7 +51,7 @@ impl SampleWriter {
         let (folder, states) = (folder.to_owned(), states.clone());
         in_thread("samples", move || {
             let mut failure = None;
-            // Nothing is sent if the run never starts.
+            // If nothing is sent, the run never started.
             let Ok(first) = responses.recv() else { return };
             states.begin(index);
             for (mut response, known) in iter::once(first).chain(responses).map_while(|response| response) {
@@ -66,7 +67,7 @@ impl SampleWriter {
         Ok(Self { responses: sender, made })
     }
 
-    /// The receiver of samples for a run with these secrets.
+    /// Returns the function to which workers pass samples. The secrets in `known` are redacted.
     pub fn keep(&self, known: KnownSecrets) -> KeepSample {
         let (responses, known) = (self.responses.clone(), Arc::new(known));
         // If the thread has ended, the state of the folder holds the reason.
@@ -80,7 +81,7 @@ impl SampleWriter {
     }
 }
 
-/// The name of a file: `200-1.txt`, `check1-2.txt` for the first check, or `grpc14-1.txt`.
+/// Name of the file for a sample: `200-1.txt`, `check1-2.txt` for the first check, or `grpc14-1.txt`.
 fn name(Response { of, number, .. }: &Response) -> String {
     match of {
         SampleOf::Status(status) => format!("{status}-{number}.txt"),

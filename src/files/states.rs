@@ -1,5 +1,5 @@
-//! The state of each output file of a run, shared by its thread and the thread that ends the program. The program's
-//! last line reports it.
+//! The state of each output file of a run, shared between the file's thread and the thread that ends the program, whose
+//! last line reports the states.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,11 +18,11 @@ use crate::program::{Signals, say};
 /// State of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// Nothing was written; any previous content is intact.
+    /// Nothing has been written; any previous content is intact.
     Untouched,
-    /// Being written line by line, or not a regular file.
+    /// Writing has started, line by line or to something other than a regular file.
     Begun,
-    /// Written completely.
+    /// The file has been written completely.
     Complete,
 }
 
@@ -43,13 +43,13 @@ struct OutputState {
     is_settled: bool,
     /// The reason why the file will never be complete.
     failure: Option<String>,
-    /// A file to remove if nothing more is written: temporary, or new and still empty.
+    /// A file to remove if writing is abandoned: a temporary file, or a new one that is still empty.
     leftover: Option<PathBuf>,
 }
 
 impl OutputState {
     fn clear(&mut self) {
-        // A failure to remove the leftover is harmless: the file is gone already or does not matter.
+        // It does not matter if the leftover cannot be removed.
         self.leftover.take().map(fs::remove_file);
     }
 }
@@ -67,12 +67,12 @@ impl FileStates {
         Self(Arc::new(SharedStates { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
     }
 
-    /// Records that file `index` is new and empty. It is removed unless writing starts.
+    /// Records that file `index` was created empty. It is removed if writing never starts.
     pub fn created(&self, index: usize, path: &Path) {
         self.lock()[index].leftover = Some(path.to_owned());
     }
 
-    /// Records that writing to file `index` is about to start.
+    /// Records that writing to file `index` is about to start. From now on, its leftover is not removed.
     pub fn begin(&self, index: usize) {
         let file = &mut self.lock()[index];
         file.state = FileState::Begun;
@@ -84,12 +84,11 @@ impl FileStates {
         self.lock()[index].clear();
     }
 
-    /// Creates the temporary file for file `index`, unless abandoned. If the file is abandoned later, the temporary
-    /// file is removed.
+    /// Creates the temporary file for file `index`. If the file is abandoned later, the temporary file is removed.
     ///
     /// # Errors
     ///
-    /// The reason why there is no temporary file.
+    /// Returns the reason why there is no temporary file, or `TimedOut` if the file has been abandoned.
     pub fn temporary(
         &self,
         index: usize,
@@ -102,11 +101,12 @@ impl FileStates {
         make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
-    /// Moves file `index` to its destination, unless abandoned. Holds the lock, so that other threads see the state
-    /// before or after, never in between.
+    /// Lets `put` move file `index` to its destination, and records that the file is complete. Other threads see the
+    /// state before or after, never in between.
     ///
     /// # Errors
     ///
+    /// Returns the reason why the file could not be moved, or `TimedOut` if the file has been abandoned.
     /// The reason why the file could not be moved.
     pub fn publish(&self, index: usize, put: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut files = self.lock();
@@ -116,7 +116,8 @@ impl FileStates {
         put().inspect(|()| (files[index].state, files[index].leftover) = (FileState::Complete, None))
     }
 
-    /// Makes the state of file `index` final, with the reason if incomplete. Only the first call counts.
+    /// Makes the state of file `index` final. `failure`: why the file is not complete, if it is not. Only the first
+    /// call has an effect.
     pub fn settle(&self, index: usize, failure: Option<String>) {
         let mut files = self.lock();
         if !files[index].is_settled {
@@ -126,26 +127,26 @@ impl FileStates {
         self.0.changed.notify_all();
     }
 
-    /// Waits up to `most` until the states of all files are final; returns true if they are.
+    /// Waits until the states of all files are final, but at most for `most`. True if they are.
     pub fn wait(&self, most: Duration) -> bool {
         let is_open = |files: &mut Vec<OutputState>| files.iter().any(|file| !file.is_settled);
         let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Abandons all incomplete files.
+    /// Makes the states of all files final as they are, and removes temporary and empty files.
     pub fn give_up(&self) {
         give_up(&mut self.lock());
     }
 
-    /// Before a signal ends the process, abandons these files and reports their states.
+    /// Abandons all incomplete files and reports their states if a signal ends the process.
     pub fn give_up_before_quitting(&self, signals: &Signals) {
         let states = self.clone();
         signals.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));
     }
 
-    /// Abandons incomplete files before the program quits. Reports the states of all files in one line, if there are
-    /// any. Keeps the lock, so that no state changes afterwards and any other thread blocks.
+    /// Abandons incomplete files because the program quits, and reports the states of all files in one line, if there
+    /// are any. Keeps the lock, so that no state changes afterwards and any thread that needs it blocks.
     fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
@@ -155,7 +156,7 @@ impl FileStates {
         mem::forget(files);
     }
 
-    /// The incomplete files with the reasons.
+    /// The files that are not complete, each with the reason.
     pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &OutputState| {
             let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
@@ -164,7 +165,7 @@ impl FileStates {
         self.lock().iter().filter(|file| file.state != FileState::Complete).map(why).collect()
     }
 
-    /// One line with the states of all files; `None` without files.
+    /// One line of text with the states of all files; `None` without files.
     pub fn account(&self) -> Option<String> {
         account(&self.lock())
     }

@@ -10,7 +10,7 @@ use crate::program::say;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 
-/// The line for `-v`: the version, the backend, and the reasons for the choices.
+/// The line that `-v` prints: version and backend, busy-polling, and the reasons for the choices.
 pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide_busy_poll(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
@@ -22,12 +22,12 @@ fn host_name() -> String {
     onrush_text::escape(rustix::system::uname().nodename().to_bytes())
 }
 
-/// Reports that a run waits for its target. Comes after the progress line in a list of observers, because it is printed
-/// in its place.
+/// Prints a line when a run waits for its target or for other machines. In a list of observers, it must follow the
+/// progress line, which is erased to make room.
 pub struct WaitingLine<'a> {
-    /// The plan of the run.
+    /// The plan of the run; with `--quiet`, messages about other machines are left out.
     pub plan: &'a Plan,
-    /// True if the wait is reported.
+    /// True to print that the run waits for its target.
     pub is_said: bool,
 }
 
@@ -55,7 +55,7 @@ impl Observer for WaitingLine<'_> {
             let on = if machines == 1 { "which" } else { "each of which" };
             let machines = counted(machines.into(), "machine");
             let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
-            // For workers started together, the user types nothing.
+            // Workers that are started together need nothing typed by the user.
             let typed = if asked.place.is_none() { typed } else { String::new() };
             say(&format!("onrush: waiting for {machines}{typed}"));
         } else {
@@ -65,12 +65,12 @@ impl Observer for WaitingLine<'_> {
     }
 }
 
-/// Prints the messages of a script.
+/// Prints the messages of a script on standard error.
 pub struct Messages;
 
 impl Observer for Messages {
     fn script_listener(&mut self) -> Option<Listener> {
-        // If standard error is closed, the line is lost.
+        // If standard error is closed, the message is lost.
         Some(Arc::new(|line| drop(io::stderr().write_all(line))))
     }
 }

@@ -1,8 +1,8 @@
-//! Standard error during a run: the progress line on a terminal, and single `lines`.
+//! Standard error during a run: the progress line on a terminal, and single lines.
 //!
-//! The progress line only shows snapshots; it decides and measures nothing. It has no colours, so `NO_COLOR` makes no
-//! difference. Its only escape sequence erases to the end of the screen. A write error on the terminal does not end the
-//! run.
+//! The progress line only shows snapshots; it neither decides nor measures anything. It has no colours, so that
+//! `NO_COLOR` makes no difference. Its only escape sequence erases to the end of the screen. If the terminal cannot be
+//! written to, the run continues.
 
 mod lines;
 
@@ -31,7 +31,7 @@ const USUAL_WIDTH: usize = 80;
 pub struct ProgressLine<W: Write = Stderr> {
     out: W,
     width: fn() -> usize,
-    /// Start of the line.
+    /// The words at the start of the line.
     words: String,
     stop: Stop,
     schedule: Option<Schedule>,
@@ -39,8 +39,8 @@ pub struct ProgressLine<W: Write = Stderr> {
 }
 
 impl ProgressLine {
-    /// A progress line on standard error, starting with these words. `None` if standard error is not a terminal,
-    /// progress is off, or a script's own output would break up the line.
+    /// A progress line on standard error that starts with these words. `None` with `--quiet`, with a script, whose own
+    /// output could break up the line, and if standard error is not a terminal.
     pub fn on_stderr(words: &str, plan: &Plan) -> Option<Self> {
         let Plan { stop, schedule, script, output, .. } = plan;
         let out = io::stderr();
@@ -61,17 +61,17 @@ impl Observer for Option<ProgressLine> {
 }
 
 impl<W: Write> ProgressLine<W> {
-    /// Shows the progress of the run.
+    /// Draws the progress of the run over the previous line.
     fn draw(&mut self, progress: &RunProgress<'_>) {
         let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
-        // Some terminals start a new line after the last column.
+        // After a character in the last column, some terminals start a new line.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
         self.send(&format!("{ERASE}{}{HOME}", &line[..cut]));
         self.drawn = true;
     }
 
-    /// Removes the line to make room for other output.
+    /// Erases the line, to make room for other output.
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             self.send(ERASE);
@@ -90,7 +90,7 @@ impl<W: Write> Drop for ProgressLine<W> {
     }
 }
 
-/// The progress, the rate, the delay of sends and the number of errors.
+/// The text of the line: the progress, the rate, the delay of sends, and the number of errors.
 fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
@@ -99,7 +99,7 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> 
     }
     let elapsed = format!("{:.1}s", progress.elapsed.as_secs_f64());
     let elapsed = stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", exact(total)));
-    // -n counts from the end of the warm-up.
+    // The number of `-n` is counted from the end of the warm-up.
     let requests = thousands(progress.requests - progress.carried);
     let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
     let errors = thousands(progress.errors);
@@ -111,7 +111,7 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> 
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
-/// The width in columns of the terminal on standard error. Read each time, because it may change.
+/// The width in columns of the terminal on standard error. It is read each time, because it may change.
 fn stderr_width() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),

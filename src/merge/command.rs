@@ -18,7 +18,7 @@ use crate::record::Document;
 use crate::record::gate::Gate;
 use crate::report::form::PrintedReport;
 
-/// The command.
+/// The command `onrush merge`.
 pub const COMMAND: Command = Command {
     name: MERGE.name,
     about: "merge saved results into one",
@@ -80,7 +80,7 @@ fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     Ok(merge)
 }
 
-/// Prints the sum or the names of its files; returns the exit code.
+/// Adds up the results, and prints the sum or the names of its files; returns the exit code.
 fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
         let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
@@ -94,7 +94,8 @@ fn run(merge: &Merge) -> u8 {
     })
 }
 
-/// The exit code of a sum with gates, equal to that of a run with the same figures, and the lines with the reasons.
+/// The exit code of a sum, which without gates is zero, otherwise equal to that of a run with the same figures, and
+/// lines with the reasons for it.
 fn judged(sum: &Document) -> (u8, Vec<String>) {
     let broken = sum.gates.iter().filter(|gate| gate.broken);
     let undecided = sum.gates.iter().filter(|gate| gate.undecided);

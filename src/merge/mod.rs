@@ -22,27 +22,27 @@ use crate::record::{self, Different, Document, Named, Note, NoteId};
 use crate::report::form::{self, PrintedReport, ReportForm};
 use crate::saved;
 
-/// Results to add up, and the destinations of the sum.
+/// The results to add up, and where the sum goes.
 #[derive(Clone, Debug)]
 pub struct Merge {
-    /// The files, at least one.
+    /// The files to add up, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The files for the sum; if empty, standard output.
+    /// The files to which the sum is written; if there are none, it goes to standard output.
     pub outputs: Vec<Output>,
     /// True if the sum also goes to standard output, as JSON even on a terminal.
     pub is_piped: bool,
-    /// True if results of different plans may be added.
+    /// True if results with different plans may be added up.
     pub force: bool,
 }
 
-/// Adds up the results and writes the sum. Returns the sum and the output. `open` is called once the files for the sum
-/// have been checked.
+/// Adds up the results and writes the sum. Returns the sum, and what to print. `open` is called with the states of the
+/// sum's files, once these have been checked.
 ///
 /// # Errors
 ///
-/// If a file cannot be read, added or written.
+/// Fails if a file cannot be read, added or written, if a result occurs twice, or if plans differ without `force`.
 pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, PrintedReport)> {
-    // A sum of private files is private as well.
+    // If one of the files is private, so is the sum.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, None, merge.inputs.iter().any(is_private))?;
     open(files.states());
@@ -68,7 +68,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         }
         sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
     }
-    // A reader of the exit code alone must learn of unjudged gates.
+    // Someone who reads only the exit code must learn of gates that were not judged.
     let notes = judge::notes_on_missing_gates(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => PrintedReport { text: String::new(), notes },
@@ -92,12 +92,12 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     files::unwritable(&states).into_iter().next().map_or(Ok((sum, printed)), |error| Err(error.into()))
 }
 
-/// A sum's note on a result added because of `--force`.
+/// The note in a sum on a result that was added because of `--force`.
 fn mixed(different: &Different) -> String {
     format!("a result of a different plan was added: {different}")
 }
 
-/// The first two paths to the same file, the later one first.
+/// The first two paths that lead to the same file, the later one first.
 fn twice(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
     let mut known: HashMap<PathBuf, &Path> = HashMap::new();
     let files = paths.iter().filter_map(|path| Some((path, fs::canonicalize(path).ok()?)));

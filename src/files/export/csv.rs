@@ -1,11 +1,11 @@
-//! The timeline as comma-separated values: a header, then one row per second.
+//! The timeline as comma-separated values: a header, followed by one row per second.
 
 use onrush_plan::Metric;
 use onrush_plan::metric::MetricUnit;
 
 use crate::record::{Document, Row};
 
-/// The columns, named after the metrics.
+/// The columns, named like the metrics.
 const COLUMNS: &str = "start_s,length_s,started,completed,rate_per_s,bytes_sent,bytes_received,connect_errors,\
                        read_errors,write_errors,timeouts,status_errors,check_errors,abandoned_requests,errors,\
                        mean_us,p50_us,p90_us,p99_us,max_us";
@@ -18,7 +18,7 @@ const SCHEDULED: &str = ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,sc
 /// A further column of a run on several machines: the number of machines lost.
 const MACHINES: &str = ",machines_lost";
 
-/// The header and the rows.
+/// The header and the rows of the timeline.
 pub fn render(document: &Document) -> String {
     let scheduled = if document.latency.scheduled.is_some() { SCHEDULED } else { "" };
     let machines = if document.machines.is_empty() { "" } else { MACHINES };
@@ -28,13 +28,13 @@ pub fn render(document: &Document) -> String {
     format!("{heading}\n{rows}")
 }
 
-/// A figure of a row. Without responses there is no latency: the cell is empty, not zero.
+/// A cell with a figure of a row. Without responses there is no latency: the cell is empty, not zero.
 fn cell(name: &str, row: &Row, document: &Document) -> String {
     let metric = || Metric::of_column(name).or_else(|| name.parse().ok());
     let (value, decimals) = match name {
         "start_s" => return row.start_s.to_string(),
         "length_s" => return row.length_s.to_string(),
-        // A number instead of a share, because not all requests of a row end in it.
+        // A count instead of a share, because not all requests of a row end in it.
         "errors" => return row.erroneous.unwrap_or(0).to_string(),
         "machines_lost" => return row.machines_lost.unwrap_or(0).to_string(),
         "unavailable_s" => {

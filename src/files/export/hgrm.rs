@@ -6,14 +6,14 @@ use onrush_stats::{Corrupt, SpectrumRow};
 
 use crate::record::Document;
 
-/// Rows per halving of the distance to 100 %.
+/// Number of rows for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 
 /// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// The table of the latency shown in the text. Percentiles are estimates over all due requests; the other figures cover
-/// complete responses.
+/// The table for the latency that the text report shows. Percentiles are estimated over all due requests; the other
+/// figures cover complete responses only.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
     let estimate = document.estimate()?;
@@ -36,7 +36,8 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let _ = writeln!(text, "#[Mean    = {mean:12.3}, StdDeviation   = {stdev:12.3}]");
     let _ = writeln!(text, "#[Max     = {max:12.3}, Total count    = {count:12}]");
     text += &document.incomplete().histogram_comments();
-    // The shape of the histogram: a resolution of one part in a thousand, up to an hour in nanoseconds.
+    // The shape that a histogram of HdrHistogram would have: a resolution of one part in a thousand, up to an hour in
+    // nanoseconds.
     let _ = writeln!(text, "#[Buckets = {:12}, SubBuckets     = {:12}]", 32, 2048);
     Ok(text)
 }

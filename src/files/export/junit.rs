@@ -7,14 +7,14 @@ use quick_xml::events::BytesText;
 use crate::record::Document;
 use crate::record::gate::Gate;
 
-/// Outcome of a case that did not pass.
+/// Why a test case did not pass.
 enum CaseFailure {
     Failure(String),
     /// The outcome is unknown.
     Error(String),
 }
 
-/// The suite of one document.
+/// The test suite for a document.
 pub fn render(document: &Document) -> String {
     let mut cases = vec![("completed".to_owned(), document.flaw().map(CaseFailure::Failure))];
     let flaw = |gate: &Gate| match gate.broken {
@@ -60,7 +60,7 @@ pub fn render(document: &Document) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", String::from_utf8_lossy(&writer.into_inner()))
 }
 
-/// A text without characters that XML forbids: most control characters, and two noncharacters.
+/// Removes from a text what XML forbids: most control characters, and two noncharacters.
 fn xml(text: &str) -> String {
     printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -1,4 +1,4 @@
-//! A row of the timeline of a running run as a line of JSON.
+//! A row of the timeline as a line of JSON, while the run is in progress.
 
 use crate::record::Row;
 use crate::run::TimelineRow;

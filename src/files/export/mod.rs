@@ -16,11 +16,11 @@ use onrush_stats::Corrupt;
 use crate::record::Document;
 use crate::report;
 
-/// The content of a file of this kind; empty for kinds written line by line.
+/// The content of a file of this kind; empty for kinds that are written during the run.
 ///
 /// # Errors
 ///
-/// If the document holds an unreadable histogram.
+/// Fails if the document contains a histogram that cannot be read.
 pub fn render(kind: OutputKind, document: &Document) -> Result<String, Corrupt> {
     Ok(match kind {
         OutputKind::Json => document.to_json(),

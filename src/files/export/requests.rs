@@ -12,11 +12,11 @@ use crate::failure::describe_cause;
 /// The header line.
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
-/// Formats the lines of requests.
+/// Formats entries of the request log as lines.
 pub struct RequestLines {
-    /// Cells with the names, in the order of their numbers. The first is for requests without a name.
+    /// Cells with the names of requests, in the order of their numbers. The first is for requests without a name.
     names: Vec<String>,
-    /// The plan, for descriptions of failures.
+    /// The plan, on which descriptions of failures depend.
     plan: Plan,
     /// The plan's secrets.
     known: KnownSecrets,
@@ -30,7 +30,7 @@ impl RequestLines {
         Self { names, plan: plan.clone(), known: KnownSecrets::from_plan(plan) }
     }
 
-    /// The lines with their line ends.
+    /// The entries as lines, each with its line end.
     pub fn format(&self, entries: &[LogEntry]) -> String {
         let mut text = String::with_capacity(entries.len() * LINE);
         entries.iter().for_each(|entry| self.add(&mut text, entry));
@@ -61,7 +61,7 @@ impl RequestLines {
         text.push('\n');
     }
 
-    /// The cell describing a failure. Only the description of a check contains typed text.
+    /// The cell that describes a failure. Only descriptions of checks contain text typed by the user.
     fn words(&self, cause: Cause) -> String {
         let words = describe_cause(cause, &self.plan);
         csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
@@ -71,7 +71,7 @@ impl RequestLines {
 /// Approximate length of a line in bytes.
 const LINE: usize = 80;
 
-/// Adds a time in seconds, with nine decimals. (`format!` takes several times as long.)
+/// Appends a time in seconds with nine decimals. (`format!` takes several times as long.)
 fn add_seconds(text: &mut String, ns: i64) {
     if ns < 0 {
         text.push('-');

@@ -1,4 +1,5 @@
-//! A sample of sockets as lines of JSON: one per socket, and one with the number left out.
+//! A sample of sockets as lines of JSON: one for each socket, and one with the number of sockets
+//! left out.
 
 use onrush_text::reason;
 use serde::ser::{Serialize, SerializeMap, Serializer};
