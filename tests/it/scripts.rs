@@ -56,7 +56,7 @@ fn example_scripts_state_purpose_and_are_tested(_: &Context) {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[..2].iter().all(|line| line.starts_with("-- ") && line.ends_with('.')), "{name}: {lines:?}");
         assert!(lines[3].starts_with("--   onrush ") && lines[3].contains(&format!("-s {name}.lua ")), "{name}");
-        assert!(cases().iter().any(|case| case.name.starts_with(&format!("the_{name}_example"))), "{name}");
+        assert!(cases().iter().any(|case| case.name.starts_with(&format!("{name}_example"))), "{name}");
     }
 }
 
