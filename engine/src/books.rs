@@ -30,11 +30,11 @@ pub(super) struct Books {
     pub account: Option<Account>,
     /// Periods in which the worker was stalled.
     pub stalls: Vec<Gap>,
-    /// Measurements up to the end of the run, once the run has ended and goes on uncounted.
+    /// Measurements up to the end of the run, once the run has ended and continues uncounted.
     pub measured: Option<Box<Measured>>,
     /// True if the worker stays after the end of the run.
     pub stays: bool,
-    /// True if the worker goes on until the ends of all requests are known.
+    /// True once the worker knows how all requests due by the end of the run ended, and has reported that.
     pub is_settled: bool,
     /// Periods in which the script held up the worker.
     pub in_script: Vec<Gap>,

@@ -324,7 +324,7 @@ impl Live {
                     *counted = Some(error);
                 }
             }
-            // The end of the stream comes without input.
+            // The end of the stream is reported without input.
             Event::Draining { error: Some(Error::ClosedBeforeResponse) } if !input.is_empty() => {
                 self.draining = true;
                 self.troubled |= tally.count_idle_close(at);
@@ -333,8 +333,8 @@ impl Live {
                 self.draining = true;
                 self.goes_away = error.is_none();
                 self.troubled |= error.is_some();
-                // An error that failed requests has been counted. A GOAWAY that costs no request is no error of the
-                // load: it is counted with the ended connections.
+                // An error that failed requests has been counted already. A GOAWAY that fails no request is not an
+                // error: it is counted with the ended connections.
                 let is_said = error == *counted || matches!(error, Some(Error::GoAway(_)));
                 if let Some(error) = error.filter(|_| !is_said) {
                     let example = || example(error, input, &self.protocol);
@@ -408,12 +408,12 @@ impl Live {
         match want.and_then(|error| Some((error, self.end_request(stream, now, tally)?))) {
             Some((error, request)) => {
                 tally.record_failed(&request, phase_of(error.failed_part()), Cause::Protocol(error), now, Vec::new);
-                // The next connection may fare better.
+                // The next connection may do better.
                 (self.draining, self.troubled) = (true, true);
             }
             None => self.abandon(stream, now, tally),
         }
-        // Other requests on the connection may go on, unless nothing arrives at all.
+        // Other requests on the connection may continue, unless nothing arrives at all.
         if self.protocol.is_http2() && now.since(self.heard_at) >= limit_ns {
             (self.draining, self.goes_away) = (true, true);
         }
@@ -434,7 +434,7 @@ impl Live {
             tally.count_abandoned(&request, now);
         }
         if self.draining && want.is_none() {
-            // The connection has waited long enough: the next one need not back off as well.
+            // The connection has waited long enough: the next one need not back off in addition.
             self.answered = true;
             self.troubled = false;
             self.leaves_at_once = true;
@@ -622,8 +622,8 @@ impl Live {
         at: Nanos,
         tally: &mut Tally,
     ) -> bool {
-        // A server that processes nothing is not asked again and again. A server that has not answered yet may just
-        // have got more requests than it allows, before it could name its limit.
+        // A server that processes nothing is not asked again and again. One that has not answered yet may just have got
+        // more requests than it allows, before it could say so.
         let returns_max = match error {
             Error::GoAway(Code::NO_ERROR) if self.answered || self.protocol.processes_some() => RETURNS_MAX,
             _ if !self.answered => 1,

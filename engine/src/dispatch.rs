@@ -155,10 +155,11 @@ impl Dispatch {
         if !is_closed && slot.open_connection().is_some_and(|live| !live.answered) {
             self.note_waiting_since(at.away_since, books, at.now);
         }
-        // A request is too late if it would leave too late. A prepared request leaves at its due time, in the future.
+        // A request counts as too late if it would leave too late. A prepared request leaves at its due time, in the
+        // future.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
-        // Where the run goes on, requests due at its end do not count and start only after it.
+        // If the run continues uncounted, requests due exactly at its end do not count and start only after it.
         let is_over = now > books.end_at || now == books.end_at && self.config.run_on_ns > 0;
         if (is_warm || is_over) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop handles that.
@@ -251,7 +252,7 @@ impl Dispatch {
         }
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        // The requests after the next one are held back by the same time. Otherwise the last ones would not be too
+        // The requests after the next one are held back for the same time. Otherwise the last of them would not be too
         // late.
         let held_ns = self.pacer.next_at().since(self.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
@@ -491,7 +492,7 @@ impl Dispatch {
                 debug_assert!(false, "it was started before, and there is capacity");
                 return false;
             };
-            // The last attempt leaves only the request itself and the times when it was due and sent.
+            // Of the last attempt, only the request itself and the times at which it was due and sent are kept.
             let request = OpenRequest {
                 stream,
                 first_at: None,
@@ -532,7 +533,7 @@ impl Dispatch {
 
     #[inline(never)]
     fn take_batch(&mut self, books: &mut Books) {
-        // The rest of the last batch may still wait on a connection.
+        // The rest of the last batch may still be waiting on a connection.
         if Rc::strong_count(&self.batch) > 1 {
             self.batch = Rc::default();
         }

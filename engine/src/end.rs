@@ -1,7 +1,7 @@
 //! The end of a worker, and its results.
 //!
-//! A run may go on after its end, uncounted and on schedule, until the outcome of all requests due by the end is known.
-//! The load stays on, so that an idle target does not answer them faster.
+//! A run may continue after its end, uncounted and on schedule, until the outcome of all requests due by the end is
+//! known. The load continues, because an otherwise idle target would answer these requests faster.
 
 use std::net::SocketAddr;
 
@@ -125,7 +125,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Adds everything up at the end. Returns the engine as well, if it stays.
+    /// Adds everything up at the end. Also returns the engine if it stays.
     pub(super) fn into_worker_end(mut self, End { at: now, stayed_away }: End) -> (WorkerEnd, Option<Self>) {
         let has_failed = self.control.is_stopped() || self.dispatch.script.has_ended || stayed_away;
         let stays = self.roster.config.stays && !has_failed && !self.books.tally.is_warming_up();
@@ -211,8 +211,8 @@ impl<B: Backend> Engine<B> {
         self.timers.set_timer(books.next_sample_at(now), Timer::Look);
     }
 
-    /// Hands over the interval since the last time, after the end of the run. Not before a limit is set: other workers
-    /// of the run may go on until then, and the interval would be counted with theirs.
+    /// Hands over the interval since the last time, after the end of the run. Does not do so until a limit is set:
+    /// other workers may continue the run until then, and the interval would be added to theirs.
     pub(super) fn hand_over_after_end(&mut self, now: Nanos) {
         if self.dispatch.limits != Limit::UNSAID {
             self.take_counts();
@@ -233,7 +233,7 @@ impl<B: Backend> Engine<B> {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Ends the run at its planned end and goes on if the plan says so. Returns true if it goes on.
+    /// Ends the run at its planned end and continues uncounted if the plan says so. Returns true if it continues.
     pub(super) fn continue_uncounted(&mut self) -> bool {
         let run_on_ns = self.roster.config.run_on_ns;
         if run_on_ns == 0 || self.books.measured.is_some() || self.books.tally.is_warming_up() {
@@ -285,7 +285,7 @@ impl<B: Backend> Engine<B> {
             self.books.tally.forget_open();
             self.count_from(now);
         }
-        // A worker that had nothing to send has no rate.
+        // A worker with nothing to send has no rate.
         if self.roster.config.requests != Some(0) {
             self.books.sample_rate_at_end(now);
         }

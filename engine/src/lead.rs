@@ -2,7 +2,7 @@
 
 use onrush_proto::Nanos;
 
-/// Upper limit, in nanoseconds: nothing is received meanwhile.
+/// Upper limit on the lead, in nanoseconds: nothing is received during it.
 const MAX_NS: u64 = 10_000;
 
 /// The lead grows by 1/`UP` when it was too short, and shrinks by 1/`DOWN` otherwise. So it settles where it is long
@@ -29,8 +29,8 @@ impl Lead {
         Nanos(due.0.saturating_sub(self.ns))
     }
 
-    /// Learns from a preparation that took this long, in nanoseconds. A very long one says nothing: other processes had
-    /// the processor, or no lead helps.
+    /// Adjusts the lead to a preparation that took this long, in nanoseconds. A very long one is ignored: other
+    /// processes had the processor, or no lead would help.
     pub fn adjust_to(&mut self, took_ns: u64) {
         if took_ns > 4 * MAX_NS {
             return;

@@ -191,7 +191,7 @@ const _: () = {
 
 /// State of an engine after some turns.
 pub enum Advanced<B: Backend> {
-    /// The run goes on.
+    /// The run continues.
     Running(Box<Engine<B>>),
     /// The run has ended. The engine is returned with the results if it stays.
     Ended(Box<WorkerEnd>, Option<Box<Engine<B>>>),
@@ -362,7 +362,7 @@ impl<B: Backend> Engine<B> {
                     self.roster.note_other_protocol(&self.books.tally);
                 }
                 (first..next.min(all)).for_each(|number| self.sweep_connection(ConnId(number), now));
-                // The sweep goes on in the next turn, when time has moved on.
+                // The sweep continues in the next turn, at a later time.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
                 self.timers.set_timer(at, Timer::Sweep(ConnId(next)));
                 if self.books.tally.is_warming_up() {

@@ -177,7 +177,7 @@ impl OpenRequests {
         if request.is_gathered {
             self.gathered.retain(|gathered| *gathered != stream);
         }
-        // Requests behind the free place that are not at home move up.
+        // Requests after the free place that are not at their home move up.
         loop {
             let behind = (place + 1) & self.mask();
             match &self.places[behind] {
@@ -354,7 +354,7 @@ mod tests {
         let mut open = OpenRequests::default();
         (7..7 + 1_024).for_each(|stream| open.insert(request(stream, false)));
         assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
-        // As responses come, the next requests take the free places.
+        // As responses arrive, the next requests take the free places.
         for stream in 7..7 + 3_000 {
             assert!(open.get_mut(StreamId(stream + 1_024)).is_none());
             assert!(open.remove(StreamId(stream)).is_some() && open.remove(StreamId(stream)).is_none());

@@ -79,7 +79,7 @@ impl RequestLog {
             return;
         }
         let mut page = std::mem::take(&mut self.page);
-        // Pages that wait to be written take no more memory than necessary.
+        // Pages waiting to be written take up no more memory than necessary.
         page.shrink_to_fit();
         match (self.pass_on)(page) {
             Passed::On => counters.logged += count,

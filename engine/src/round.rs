@@ -67,7 +67,7 @@ impl Round {
         }
         let shortest_ns = self.shortest_ns.min(self.shortest_before_ns);
         let several = if self.bytes_each > PIECES_MIN { open } else { (open / PER_COMPLETION).max(2) };
-        // Number of times the server may wait for us during a response.
+        // Number of times the server may have to wait for us during a response.
         let waits = 1 + self.bytes_each / ahead.max(1);
         let linger_ns = (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST) / waits;
         let linger_ns = if linger_ns < WORTH_NS { 0 } else { linger_ns.min(LINGER_MAX_NS) };

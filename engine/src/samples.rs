@@ -1,5 +1,5 @@
-//! Samples of responses for people to look at: the first ones with each status, and the first ones that fail each check
-//! or a gRPC call in each way.
+//! Samples of responses for users to look at: the first ones with each status, the first ones that fail each check, and
+//! the first failed gRPC calls with each `grpc-status`.
 //!
 //! A response that may become a sample is kept while it arrives. The quota is shared by all workers.
 

@@ -65,7 +65,7 @@ impl Scheduled {
             self.dues.skip_batch(1);
             left -= 1;
         }
-        // Many can now be skipped at once, or there are no more.
+        // From here on many can be skipped at once, or there are no more.
         left = self.count_before(moment, left);
         let together = left / PASSED_SINGLY + 1;
         while left > 0 {
@@ -89,8 +89,8 @@ impl Scheduled {
         self.dues.count_about_before(moment.since(self.begin))
     }
 
-    /// Starts this many requests, of which the first may start. Returns its due time. `is_excused`: if it is late, the
-    /// catch-up pace does not count from it.
+    /// Starts a batch of this many requests, the first of which may start. Returns the first one's due time.
+    /// `is_excused`: if the batch is late, the catch-up pace does not count from it.
     pub fn take_due(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS && !is_excused {

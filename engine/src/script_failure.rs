@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The reason why a script cannot go on.
+/// The reason why a script cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum ScriptFailure {
     /// A callback failed. The text says what happened and where, in words for the user.

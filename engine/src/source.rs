@@ -12,7 +12,7 @@ pub trait Source {
     ///
     /// # Errors
     ///
-    /// If the run cannot go on. It ends and keeps the measurements so far.
+    /// If the run cannot continue. It ends and keeps the measurements so far.
     fn next_batch(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
     /// The number of the name of the requests added last; zero: unnamed.

@@ -1,9 +1,9 @@
 //! A worker after a stall: the process was stopped, or other processes had the processor. Waiting for a script is not a
 //! stall, but the worker catches up in the same way.
 //!
-//! Everything that arrived meanwhile is handled before anything counts as late. If the stall extended past the end of
-//! the run, nobody knows what came before the end, so the run ends where the stall began. A scheduled run ends as
-//! planned: requests due by the end still count, as open or unsent.
+//! Everything that arrived in the meantime is handled before anything counts as late. If the stall extended past the
+//! end of the run, nobody knows what came before the end, so the run ends where the stall began. A scheduled run ends
+//! as planned: requests due by the end still count, as open or unsent.
 
 use onrush_proto::Nanos;
 use onrush_stats::Gap;
@@ -25,7 +25,7 @@ impl<B: Backend> Engine<B> {
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
-            // Requests scheduled before the end count in spite of the stall.
+            // Requests due before the end count in spite of the stall.
             if self.roster.config.rules.open_loop.is_none() && !by_script {
                 // Completions handled since then belong to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
@@ -44,7 +44,7 @@ impl<B: Backend> Engine<B> {
                 && let Some(completion) = self.roster.backend.next_completion()
             {
                 left -= 1;
-                // The worker may have been stalled again meanwhile, past the end.
+                // The worker may have been stalled again in the meantime, past the end.
                 if completion.at <= self.books.end_at || self.continue_uncounted() {
                     self.turn.awaited_since = completion.at;
                     self.handle(completion);

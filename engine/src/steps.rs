@@ -25,7 +25,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn handle(&mut self, completion: Completion) {
         self.count_all_busy(completion.at);
         match completion.what {
-            // A reset connection was accepted before.
+            // A connection that is reset had been accepted.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
                 self.handle_completion(Completion { what: What::Connected(Ok(())), ..completion });
                 self.handle_completion(Completion { what: What::Received(Err(errno)), ..completion });
@@ -43,7 +43,7 @@ impl<B: Backend> Engine<B> {
         let (roster, mut cx) = self.roster_and_context();
         let step = roster.handle_completion(completion, &mut cx);
         self.take_step(step, completion.at);
-        // If the requests in flight are limited, an ended one makes room for another connection.
+        // If requests in flight are limited, one that ends makes room for a request on another connection.
         if self.roster.config.in_flight_max.is_some() {
             self.dispatch_due_requests(completion.at);
         }

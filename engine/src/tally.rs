@@ -69,7 +69,7 @@ pub struct Tally {
     is_exhausted: bool,
     /// Planned start of measuring, even if it began later: requests due from then on count.
     due_from: Nanos,
-    /// Outcomes after the end of the run, if it goes on to learn them.
+    /// Outcomes after the end of the run, if it continues in order to learn them.
     pub run_on: Option<Box<Unsettled>>,
 }
 
@@ -136,7 +136,7 @@ impl Tally {
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
-        // Requests waiting to be sent again are late again in the measured window, like those in flight.
+        // Requests waiting to be sent again can be counted as late again in the measured window, like those in flight.
         self.returned.iter_mut().for_each(|request| request.late = false);
         if self.rules.open_loop.is_some() {
             let waiting: Vec<Nanos> = self.returned.iter().map(|request| request.due).collect();
@@ -323,8 +323,8 @@ impl Tally {
         }
     }
 
-    /// The other protocol that the server seems to use. `None`: there are too few such answers, a response has come in
-    /// ours, or a tool is imitated.
+    /// The other protocol that the server seems to use, as the cause of its last such answer. `None`: there are too few
+    /// such answers, a response arrived in our protocol, or another tool is imitated.
     pub fn other_protocol(&self) -> Option<Cause> {
         self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }
@@ -345,7 +345,7 @@ impl Tally {
     fn take_out_of_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
-            // Whatever its outcome, the request left before that, or would have left at once.
+            // Whatever its outcome, the request had left by then or would have left at once.
             self.count_submitted(request, at);
         }
     }
@@ -520,7 +520,7 @@ impl Tally {
     /// Counts a response with a failing status, or with a failed check or gRPC call.
     #[inline(never)]
     fn count_unsuccessful(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
-        // If a tool is imitated, nothing shows these failures.
+        // If another tool is imitated, these failures are shown nowhere.
         if status >= 300 && self.rules.scale == Scale::EXACT {
             let shown_ns = self.reported_latency_ns(request, latency_ns, at);
             self.interval.by_class.get_or_insert_default().record(status, shown_ns);

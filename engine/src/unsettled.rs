@@ -1,4 +1,4 @@
-//! The requests open at the end of a run that goes on, and their outcomes since.
+//! The requests open at the end of a run that continues uncounted, and their outcomes since.
 
 use onrush_proto::Nanos;
 use onrush_stats::OpenLoopStats;

@@ -160,7 +160,7 @@ impl<B: Backend> Engine<B> {
                 looked_at = self.roster.backend.now();
             }
         }
-        // Completions must not wait until the thread's clock is read.
+        // Completions must not wait for the thread's clock to be read.
         self.turn.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
     }
@@ -186,7 +186,7 @@ mod tests {
         let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
         engine.begin_run(Instant::now());
         let Advanced::Running(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
-        // The turn began 20 ms later, with the requests that had become due meanwhile.
+        // The turn began 20 ms later, with the requests that had become due in the meantime.
         engine.turn.began_at = ms(60);
         engine.wait_for_completions();
         assert_eq!(engine.turn.waited_until, ms(60));

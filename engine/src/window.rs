@@ -61,7 +61,7 @@ impl<B: Backend> Engine<B> {
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.script_time_ns();
-        // Script calls of the warm-up do not count. A call that ends in it was noticed late and goes on until now.
+        // Script calls during the warm-up do not count, nor does one that delayed the start of measuring until now.
         self.dispatch.script.take_long_script_times();
         self.worker_link.show_warm_up(self.books.tally.completed);
         self.roster.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
@@ -72,7 +72,7 @@ impl<B: Backend> Engine<B> {
             let open = self.roster.slots.iter_mut().filter_map(Slot::open_connection).flat_map(|live| live.open.iter());
             open.for_each(|request| self.books.tally.record_carried_age(request.due));
         }
-        // A request that was late in the warm-up is late again in the measured window.
+        // A request that was late in the warm-up can be counted as late again in the measured window.
         self.roster.slots.iter_mut().filter_map(Slot::open_connection).for_each(Live::reset_late);
         // Connections carried over are in use with their negotiated parameters, although their handshakes were not
         // measured.

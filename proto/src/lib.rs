@@ -110,8 +110,8 @@ pub trait Client {
     /// that input have been taken.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
-    /// Appends the fields as text for people and scripts: a head with its status line and the empty line at its end,
-    /// without folded lines; trailers as lines, possibly folded ([`http1::unfold`]).
+    /// Appends the same fields as text for users and scripts: a head with its status line and the empty line at its
+    /// end, without folded lines; trailers as lines, possibly folded ([`http1::unfold`]).
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>);
 }
 

@@ -38,7 +38,7 @@ impl Alarm {
             let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
             Ok(Timer { fd, at: Nanos::MAX })
         };
-        // In this order the alarm may be late by the time between the two clock readings, but never early.
+        // In this order, the alarm may be late by the time between the two clock readings, but is never early.
         let now = clock.now();
         Ok(Self { timers: [timer()?, timer()?], origin_ns: monotonic_ns() - now.0 })
     }

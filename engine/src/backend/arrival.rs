@@ -23,9 +23,10 @@ pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
 const HEADER_BYTES: usize = 16;
 /// The control message with the timestamp: its own header and a `timespec`.
 const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
-/// A receive of this size is a pile: a peer that sends several must wait until they are read.
+/// From this size on, the bytes of a receive have piled up: a peer that sends several such amounts must wait until they
+/// are read.
 const PILE_BYTES: usize = 8_000;
-/// Reciprocal of the largest relative speed change of an adjusted wall clock.
+/// Reciprocal of the largest relative change in speed while the wall clock is being adjusted.
 const SLEWED: u64 = 500;
 /// Largest difference between two clock comparisons, in nanoseconds, if neither clock was set.
 const NOISE_NS: u64 = 2_000;
@@ -172,7 +173,7 @@ impl Arrivals {
 
 /// Switches kernel receive timestamps on for a socket.
 pub fn enable_timestamps(fd: &OwnedFd) {
-    // If this fails, nothing has a timestamp.
+    // If this fails, nothing gets a timestamp.
     set_socket_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 

@@ -17,7 +17,8 @@ pub struct Clock {
 impl Clock {
     /// A clock whose origin is now.
     pub fn start() -> Self {
-        // A thread preempted between the two readings takes them far apart: of several tries the quickest counts.
+        // If the thread is preempted between the two readings, they are far apart, so the quickest of several tries is
+        // used.
         let tries = (0..4).map(|_| {
             let (origin_ns, origin) = (monotonic_ns(), Instant::now());
             (monotonic_ns() - origin_ns, Self { origin, origin_ns })
@@ -85,7 +86,7 @@ pub fn suspended_ns() -> i64 {
         let awake_ns = monotonic_ns();
         read(libc::CLOCK_BOOTTIME) as i64 - awake_ns as i64
     };
-    // Time passes between reading the two clocks. The smallest of several readings contains the least of it.
+    // Some time passes between reading the two clocks. The smallest of several differences includes the least of it.
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
@@ -95,8 +96,8 @@ pub fn wall_offset_ns() -> i64 {
     offset_ns(read)
 }
 
-/// Reads the wall clock between two readings of the other clock. A thread preempted in between takes them far apart: of
-/// several tries the quickest counts.
+/// Wall-clock time less the time of another clock, read just before and after it. If the thread is preempted in
+/// between, the readings are far apart, so the quickest of several tries is used.
 fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     let tries = (0..4).map(|_| {
         let before_ns = read(libc::CLOCK_BOOTTIME);

@@ -24,9 +24,9 @@ use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, grow_to_incl
 const EVENTS_MAX: usize = 512;
 /// Size of the receive buffer. A large response needs few system calls, and the buffer stays in the cache.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// Size of the receive after a mostly discarded response: enough for the next head, and little to copy.
+/// Size of the receive after a response that was mostly discarded: enough for the next head, and little to copy.
 const HEAD_BYTES: usize = 4 * 1024;
-/// Receives from one connection before the others get their turn.
+/// Number of receives from one connection before the others get their turn.
 const RECEIVES_IN_A_ROW: u32 = 8;
 
 /// The epoll backend of one thread.
@@ -159,7 +159,7 @@ impl Epoll {
             if discarded == Err(Errno::AGAIN) {
                 return None;
             }
-            // At the end of the stream or after an error, the receive below returns which.
+            // At the end of the stream or after an error, the receive below shows which it was.
             let n = discarded.unwrap_or(0);
             socket.unwanted = if n == 0 { 0 } else { asked - n as u64 };
             socket.threshold.before_receive(fd, socket.unwanted, DISCARDED_AT_ONCE);

@@ -48,7 +48,7 @@ impl Poll {
     /// [`Errno::INTR`] if a signal came.
     pub fn wait(&self, events: &mut Vec<Event>, timeout: Option<Duration>) -> Result<(), Errno> {
         events.clear();
-        // A timeout too long for the kernel counts as none.
+        // A timeout too long for the kernel is the same as none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let Some(timer) = &self.timer else {
             return epoll::wait(&self.fd, spare_capacity(events), timeout.as_ref()).map(drop);

@@ -19,8 +19,8 @@ use thiserror::Error;
 
 use super::socket::set_socket_option;
 
-/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`; with `SOL_IP` for IPv6 sockets as well. The lower half of the value holds the
-/// lowest port, the upper half the highest.
+/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`; used with `SOL_IP` even for IPv6 sockets. The lower half of the value holds
+/// the lowest port, the upper half the highest.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
 /// Largest number of taken ports to step over in one turn of the loop, so that responses need not wait.
 const STEPS_PER_TURN: u32 = 64;
@@ -184,7 +184,7 @@ impl Chooser {
         let Pair { taken, .. } = &mut self.pairs[pair.0 as usize];
         *taken += 1;
         if *taken >= count {
-            // A retry checks a few more ports, so that a freed port is found before the next round.
+            // A later attempt checks a few more ports, so that a freed port is found without a whole round.
             *taken = count.saturating_sub(STEPS_PER_TURN as usize);
             return Advice::Exhausted;
         }

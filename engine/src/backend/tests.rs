@@ -51,7 +51,7 @@ fn taken_ports_are_stepped_over() {
         let address = listener.local_addr().unwrap();
         let taken: Vec<_> = (0..3).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
         let mut ports: Vec<u16> = taken.iter().map(|taken| taken.local_addr().unwrap().port()).collect();
-        // Another test may take one of these ports meanwhile.
+        // Another test may take one of these ports in the meantime.
         let free: Vec<_> = (0..4).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
         ports.extend(free.iter().map(|free| free.local_addr().unwrap().port()));
         drop(free);
@@ -195,7 +195,7 @@ fn gathering_requires_timestamps() {
     }
 }
 
-/// The next completion, other than an empty wait.
+/// The next completion, waiting repeatedly if a wait brings none.
 fn await_one(backend: &mut impl Backend) -> Completion {
     loop {
         let until = backend.now() + 5 * SECOND_NS;

@@ -116,7 +116,7 @@ impl<B: Backend> Roster<B> {
                 } else if is_long {
                     self.backend.expect_large_body(conn, rest);
                 } else if live.protocol.body_bytes_to_come() >= LARGE_MIN {
-                    // A short rest is read along with the next bytes.
+                    // A short rest of a body is read along with the next bytes.
                     self.backend.receive_in_large_pieces(conn);
                 }
                 if is_long || live.protocol.is_uploading() {
@@ -235,7 +235,7 @@ impl<B: Backend> Roster<B> {
         }
         let is_idle = self.is_idle(conn, cx.books) || self.count_idle_close(conn, cx.books, at);
         let Some(live) = self.slots[conn.index()].open_connection() else { return Step::None };
-        // Bytes that an idle connection could not send were no request.
+        // Bytes that an idle connection failed to send were not a request.
         if let Some(errno) = live.send_error.filter(|_| !is_idle) {
             self.on_transport_failed(conn, errno, cx, at);
             return Step::None;

@@ -1,4 +1,4 @@
-//! The connections of one worker: its slots, the backend behind them, and the state of opening more.
+//! The connections of one worker: its slots, the backend that they use, and the state of opening more.
 //!
 //! The roster starts no request. Every event on a connection ends in a [`Step`], which the loop takes. Its methods,
 //! from the ground up: `occupancy` changes a slot's state, `handing_over` replaces a connection by another, `ending`

@@ -48,7 +48,7 @@ impl<B: Backend> Roster<B> {
             }
             State::Parked if is_stand_in => {}
             State::Parked if !is_needed => occupancy.done_ns += spent_ns,
-            // Until the slot has a connection, it may never get one.
+            // A slot that has had no connection so far may never get one.
             _ if !slot.lived => slot.absent_ns += spent_ns,
             State::Waiting => occupancy.waiting_ns += spent_ns,
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) => {
@@ -57,8 +57,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Tells a connection's successor, if any, the number of requests still in flight, and whether there were responses
-    /// meanwhile.
+    /// Passes to a connection's successor, if any, the number of requests still in flight here, and resets its count of
+    /// connections sent away if there has been a response.
     pub(super) fn update_successor(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         let Some(next) = slot.successor else { return };
@@ -72,12 +72,12 @@ impl<B: Backend> Roster<B> {
         heir.sent_away = heir.sent_away.min(sent_away);
         if std::mem::replace(&mut heir.inherited, left) != left {
             self.relieved.push(next);
-            // The successor may itself have one by now.
+            // The successor may itself have a successor by now.
             self.update_successor(next);
         }
     }
 
-    /// Forgets the slots' past before the start of the window.
+    /// Forgets what slots did before the start of the measured window.
     pub fn forget_occupancy(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
     }

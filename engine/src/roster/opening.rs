@@ -18,8 +18,8 @@ const OPENED_PER_TURN: usize = 8;
 /// Completions per opened connection. A connection with one request has at least two completions: however short
 /// connections are, each is replaced in the turn in which it ends.
 const HANDLED_FOR_ONE: usize = 2;
-/// Largest number of connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait up
-/// to 2 ms.
+/// Largest number of connections opened in a turn. A connect takes about 30 µs, so responses that arrive in the
+/// meantime wait up to 2 ms.
 pub const OPENED_MAX: usize = 64;
 
 /// Number of connections that may be opened in a turn after this many completions.
@@ -33,7 +33,7 @@ impl<B: Backend> Roster<B> {
     pub fn set_wanted_connections(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
         let before = self.connecting.wanted;
         self.create_slots(wanted);
-        // Until now these slots were needed, or were not.
+        // These slots change between needed and not needed: count their time so far.
         (before.min(wanted)..before.max(wanted))
             .for_each(|rank| self.count_slot_time(self.order[rank as usize], cx.books, now));
         self.connecting.wanted = wanted;
@@ -80,7 +80,7 @@ impl<B: Backend> Roster<B> {
                 self.backend.close(conn);
                 self.set_slot_state(conn, State::Parked, cx.books, now);
             }
-            // These slots find out when their turn comes.
+            // These slots notice when it is their turn to be opened.
             State::Parked | State::Queued | State::Waiting => {}
         }
     }

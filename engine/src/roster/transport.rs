@@ -30,7 +30,7 @@ impl<B: Backend> Roster<B> {
     /// Returns true if it was left.
     #[cold]
     fn leave_if_finished(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
-        // Before leaving, because that forgets whether the connection has answered.
+        // This precedes leaving, which forgets whether the connection has had a response.
         self.update_successor(conn);
         let Some(live) = self.slots[conn.index()].open_connection() else { return false };
         if live.open.is_empty() {

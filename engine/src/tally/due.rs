@@ -8,12 +8,12 @@ use super::{OpenRequest, Tally};
 use crate::unsettled::Unsettled;
 
 impl Tally {
-    /// Ends the run at this moment; it goes on uncounted.
+    /// Ends the run at this moment, after which it continues uncounted.
     pub fn end_run_at(&mut self, at: Nanos) {
         self.run_on = Some(Box::new(Unsettled { begun_at: at, ..Unsettled::default() }));
     }
 
-    /// Takes the recorded interval. If the run goes on, nothing counts from now on.
+    /// Takes the recorded interval. If the run continues uncounted, nothing counts from now on.
     pub fn take_measured(&mut self) -> Box<Interval> {
         if let Some(run_on) = &mut self.run_on {
             run_on.has_begun = true;
@@ -26,7 +26,7 @@ impl Tally {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
 
-    /// True if the run has ended and goes on uncounted.
+    /// True if the run has ended and continues uncounted.
     pub fn runs_on(&self) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }
@@ -63,8 +63,8 @@ impl Tally {
         }
     }
 
-    /// With a schedule, records a service latency separately if a period without responses may have held up the
-    /// response.
+    /// Records a complete response for the detection of silences. With a schedule, also records its service latency
+    /// separately if a silence may have held it up.
     pub(super) fn record_service_latency(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let (at_ns, is_last) = (at.since(self.start), self.open == 0);
         if self.rules.open_loop.is_some() && self.silences.may_be_held_up(at_ns) {
@@ -72,7 +72,7 @@ impl Tally {
             open_loop.held.get_or_insert_default().record(latency_ns);
         }
         self.silences.record_completion(at_ns, is_last);
-        // A request that was late when sent leaves late ones behind it.
+        // If this request was sent late, the ones after it are late as well.
         if is_last && request.sent_at.since(request.due) < GAP_MIN_NS {
             self.silences.note_caught_up();
         }

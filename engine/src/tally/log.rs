@@ -31,7 +31,7 @@ impl Tally {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
             first_ns: first_at.map(since),
-            // A request that failed before its bytes could leave has the time at which they were to leave.
+            // A request that failed before its bytes could leave ends at the time at which they were to leave.
             end_ns: (fate != Fate::Open).then(|| since(at.max(request.sent_at))),
             body_bytes: watched.body_bytes,
             status: request.status,

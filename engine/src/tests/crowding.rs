@@ -1,4 +1,4 @@
-//! Waiting of due requests because all connections are busy, or for other reasons.
+//! Due requests that wait because all connections are busy, or for other reasons.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn connections(connections: u32) -> Config {
     Config { max_inflight: connections, ..open_loop(OpenLoop::default()) }
 }
 
-/// Time in which all connections were busy, and the longest wait of a request meanwhile, in milliseconds.
+/// Time for which all connections were busy, and the longest wait of a request during it, in milliseconds.
 fn all_busy_ms(totals: &Totals) -> (u64, u64) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     (open_loop.all_busy_ns / MS, open_loop.all_busy_max_ns / MS)

@@ -341,7 +341,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 #[test]
 fn late_requests_catch_up_immediately_by_default() {
     let asked = asked_after_a_stall(None);
-    // Requests due in the stall leave a millisecond apart, as do five more that became due meanwhile.
+    // Requests due in the stall leave a millisecond apart, as do five more that became due in the meantime.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
     assert_eq!(asked, expected);
 }

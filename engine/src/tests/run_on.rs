@@ -1,4 +1,4 @@
-//! Runs that go on after their end, until the outcome of all due requests is known.
+//! Runs that continue after their end, until the outcome of all due requests is known.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,7 +25,8 @@ fn many(run_on_ns: u64) -> Config {
     Config { max_inflight: 100, duration_ns: Some(END), run_on_ns, ..open_loop(OpenLoop::default()) }
 }
 
-/// Number of requests that ended later, number of open ones at last, and number of known ages.
+/// Number of requests that ended after the end of the run, number of those still open at last, and number of known
+/// ages.
 fn found(ran: &Ran) -> (u64, u64, u64) {
     let open_loop = ran.totals.open_loop.as_deref().unwrap();
     let some = |times: &Option<Box<Distribution<u64>>>| times.as_deref().map_or(0, Distribution::count);

@@ -151,7 +151,7 @@ fn other_answers_in_flight_are_responses() {
 
 #[test]
 fn requests_are_sent_again_once() {
-    // The third request comes back from the first connection and leaves on the second, which times out as well.
+    // The third request is returned by the first connection and leaves on the second, which times out as well.
     let servers = Servers { second: Some(vec![OK, OK, TIMEOUTS[0]]), ..servers(&[OK, TIMEOUTS[0]]) };
     let limited = Config { requests: Some(4), duration_ns: None, max_inflight: 2, ..config() };
     let totals = run_on(limited, Box::new(servers), get(), http1(1)).totals;

@@ -42,7 +42,7 @@ fn parts(certificate: &[u8]) -> Option<Parts<'_>> {
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = der_element(certificate)?;
     let (_, signed, _) = der_element(certificate)?;
-    // Version 1 is omitted.
+    // The version is left out if it is 1.
     let (tag, _, behind_version) = der_element(signed)?;
     let serial = if tag == VERSION { behind_version } else { signed };
     let (_, _, algorithm) = der_element(serial)?;

@@ -143,7 +143,7 @@ fn verifier(tls: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn 
         None => (Vec::new(), rustls_native_certs::load_native_certs().certs),
     };
     let mut roots = RootCertStore::empty();
-    // A certificate that cannot be a root may still be a server's own.
+    // A certificate that cannot be a root may still be the one that a server presents.
     roots.add_parsable_certificates(trusted);
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
     let roots = verifier.map_err(|_| match &tls.roots {

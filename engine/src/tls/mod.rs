@@ -141,7 +141,7 @@ impl Link {
         }
         let mut rest = bytes;
         while !self.incoming.is_empty() && !rest.is_empty() {
-            // Completing one record leaves the others in place; a handshake message may need several.
+            // Completing one record leaves those after it in place; a handshake message may need several records.
             let missing = if self.is_established { missing(&self.incoming) } else { 0 };
             let (piece, behind) = rest.split_at_mut(if missing > 0 { missing.min(rest.len()) } else { rest.len() });
             self.incoming.extend_from_slice(piece);
@@ -199,7 +199,7 @@ impl Link {
             if let Some((plain, before)) = self.plain.take() {
                 let _ = self.encrypt(&plain.bytes()[before..], &mut words);
             }
-            // If it cannot be sent, the peer does without.
+            // If it cannot be sent, the peer must do without it.
             let _ = self.write(&mut words, say_goodbye);
         }
         words
@@ -237,8 +237,8 @@ impl Link {
             let state = match state {
                 Ok(state) => state,
                 Err(error) => {
-                    // Next comes the alert for the server. Then the connection is dropped: the library may expect the
-                    // bytes of half a message again, and they are gone.
+                    // The alert for the server is next. Then the connection is dropped: the library may expect half a
+                    // message's bytes again, and they are gone.
                     let next = connection.process_tls_records(&mut bytes[used + discard..]);
                     if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
                         encode(data, &mut self.outgoing);

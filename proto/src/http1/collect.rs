@@ -302,7 +302,7 @@ mod tests {
             collector.release_complete();
             assert!(collector.head(bytes).is_empty());
         }
-        // In pieces the head is parsed as usual.
+        // A head in pieces is parsed as usual.
         assert_eq!(collector.take_head(&other[..20]).unwrap(), (20, None));
         assert_eq!(collector.take_head(&other[20..]).unwrap().1, HeadCollector::default().take_head(other).unwrap().1);
     }

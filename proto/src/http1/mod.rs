@@ -327,7 +327,7 @@ impl Http1 {
     fn poll_ending_event(&mut self) -> Option<Event> {
         let (unanswered, retryable, error) = match self.life {
             Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
-            // None of these requests has left.
+            // None of these requests has been sent.
             Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
             Life::Open | Life::Over { .. } => return None,
         };
@@ -438,7 +438,7 @@ impl Client for Http1 {
                 _ => bytes.len(),
             };
         }
-        // A request that has not left has no response.
+        // A request that has not been sent has no response.
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
             return self.take_between(bytes);
         };

@@ -221,7 +221,7 @@ impl<'a> OutlineReader<'a> {
             self.at += blank + 1;
             return Ok(ResponseKind::Usual);
         }
-        // The first byte at which no method matches any more.
+        // The first byte from which on no method matches.
         let agreement =
             |method: &&str| rest.iter().zip(method.bytes()).take_while(|(is, should)| **is == *should).count();
         self.at += METHODS.iter().map(agreement).max().unwrap_or_default();

@@ -43,7 +43,7 @@ impl Block {
         self.bytes.is_empty()
     }
 
-    /// Ends a complete block of which nothing was kept.
+    /// Ends a complete block that was never kept.
     pub(super) fn end_block(&mut self) {
         self.stream = None;
     }

@@ -129,9 +129,9 @@ impl Http2 {
         check_first(&frame.bytes())?;
         match frame.kind {
             kind::SETTINGS if !frame.has(flag::ACK) => Ok(()),
-            // A server that does not get as far as SETTINGS may give the reason.
+            // A server that ends the connection before its SETTINGS may give the reason.
             kind::GOAWAY if frame.stream == 0 => Ok(()),
-            // In a text, the length consists of the first three letters.
+            // If the bytes are text, the length consists of the first three letters.
             _ if frame.length > PAYLOAD_USUAL as u32 => Err(Error::NotHttp),
             _ => Err(Breach::FirstFrame.into()),
         }
@@ -396,7 +396,7 @@ impl Http2 {
             let code = Code::new(payload);
             if let Some(stream) = self.remove_stream(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
-                // A server that has answered has processed the request, whatever the code.
+                // A server that has begun to answer has processed the request, whatever the code.
                 let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == ResponsePhase::Head;
                 self.report_failure(number, Error::Reset(code), retryable);
             }
@@ -427,7 +427,7 @@ impl Http2 {
             }
             return Ok(());
         }
-        // The rest of the payload is text for people.
+        // The rest of the payload is the explanation.
         self.reader.place = FramePart::Reason;
         self.reason.clear();
         let [a, b, c, d, code @ ..] = payload;
@@ -446,7 +446,7 @@ impl Http2 {
         let Some((last, code)) = self.goaway else { return };
         self.shared.pool.borrow_mut().seen.note_reason(code, &self.reason);
         self.life = Life::Closing;
-        // No stream may be opened any more, whatever the server would process.
+        // No more streams may be opened, whatever the server would still process.
         let above = last.min(self.sender.last_begun());
         self.fail_streams_above(above, FailureReason::Unprocessed(code));
         // Requests that stay open report the error when they fail, and it counts once.

@@ -115,7 +115,7 @@ impl<'a> RequestLine<'a> {
         }
         for (name, value) in fields {
             let dropped = CONNECTION.iter().chain(&of_connection);
-            // The host becomes the authority.
+            // The value of `Host` is sent as `:authority` instead.
             let is_dropped = name.eq_ignore_ascii_case(b"host")
                 || dropped.into_iter().any(|dropped| dropped.eq_ignore_ascii_case(name))
                 || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"));

@@ -67,7 +67,7 @@ pub use self::shared::SharedContext;
 /// Number of consecutive frames that may bring no response forward.
 const PATIENCE: u32 = 10_000;
 
-/// Number of kept bytes of a GOAWAY's text for people.
+/// Number of bytes kept of a GOAWAY's explanation.
 const REASON_BYTES: usize = 100;
 
 /// The highest number of a stream.
@@ -96,7 +96,7 @@ pub struct Http2 {
     life: Life,
     /// The last stream and the code of the server's GOAWAY.
     goaway: Option<(u32, Code)>,
-    /// The kept part of the GOAWAY's text for people.
+    /// The kept part of the GOAWAY's explanation.
     reason: Vec<u8>,
     /// Time since which the server's stream limit is reached and more streams are wanted.
     limited_since: Option<Nanos>,

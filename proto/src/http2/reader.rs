@@ -36,7 +36,7 @@ pub(super) enum FramePart {
     Number,
     /// A PING, or the beginning of a GOAWAY.
     Pair,
-    /// The text of a GOAWAY for people.
+    /// The explanation in a GOAWAY.
     Reason,
     /// Ignored bytes, up to the end of the frame.
     Rest,

@@ -108,7 +108,7 @@ impl Http2Counts {
         }
     }
 
-    /// Records a GOAWAY's text for people, if it has one.
+    /// Records a GOAWAY's explanation, if it has one.
     pub(super) fn note_reason(&mut self, code: Code, reason: &[u8]) {
         if !reason.is_empty() {
             self.add_reason(code, reason, 1);

@@ -321,7 +321,7 @@ impl Sender {
             }
             Bodies::Full => return,
         }
-        // A body with a small window waits no longer because others move.
+        // Progress of other bodies does not make one with a small window wait longer.
         self.has_small &= bodies != Bodies::None;
         if !self.has_small {
             self.patient_until = None;
@@ -374,10 +374,10 @@ impl Sender {
 
     /// Writes frames of bodies in turn.
     fn write_bodies(&mut self, streams: &mut Streams, window: u32, writer: &mut Writer) -> Bodies {
-        // Do not wait for a server that renews windows only when half of the old one is used.
+        // Never wait for more than half a window: a server may renew it only when half of it has been used.
         let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
         let mut bodies = if self.uploading == 0 { Bodies::None } else { Bodies::Blocked };
-        // Replies alone, which a server can cause at any time, do not need a look at all bodies.
+        // Replies, which a server can cause at any time, are no reason to look at all bodies.
         if self.is_stuck {
             return bodies;
         }

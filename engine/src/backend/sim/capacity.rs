@@ -93,7 +93,8 @@ impl Capacity {
     fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
         let drawn = self.spread.draw(random);
         let second = now.0 / 1_000_000_000;
-        // A single chain leads from a seed to its seconds: otherwise seeds would only rearrange each other's factors.
+        // The seed is hashed before the second is added: otherwise different seeds would only shift each other's
+        // factors in time.
         let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
         let noise = self.noise * (2.0 * random.uniform() - 1.0);
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);

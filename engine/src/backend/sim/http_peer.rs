@@ -143,7 +143,7 @@ impl HttpPeer {
                 }
                 continue;
             }
-            // Not all received bytes: the rest may contain very many other requests.
+            // Only a piece, not all received bytes: the rest may contain a great many other requests.
             let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
             let before = self.head.len();
             self.head.extend_from_slice(piece);

@@ -334,7 +334,7 @@ impl Backend for Sim {
     }
 
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
-        // There is no descriptor in memory. Any other descriptor will do: it is never read.
+        // A simulated connection has no descriptor. Any descriptor will do: it is never read.
         let release = |&conn: &ConnId| Some((conn, eventfd(0, EventfdFlags::CLOEXEC).ok()?));
         conns.iter().filter(|conn| !self.lines[conn.index()].over).filter_map(release).collect()
     }
@@ -395,7 +395,7 @@ impl Backend for Sim {
     fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let mut planned = match self.gathered.pop_front() {
-                // The network timestamps bytes; everything else is only noticed.
+                // The network timestamps bytes; all other events have the time at which they are noticed.
                 Some(planned @ Planned { event: Event::Peer(Act::Send(_)), .. }) => planned,
                 Some(planned) => Planned { at: self.now, ..planned },
                 None => Planned { at: self.now, ..self.next_until(self.now)? },

@@ -65,7 +65,8 @@ impl Ring {
 
     /// Hands over queue after queue until the backlog fits into one.
     pub fn submit_backlog(&mut self) {
-        // If the kernel lacks memory or room for completions, it takes the rest after the engine has taken completions.
+        // If the kernel lacks memory or room for completions, it takes the rest once the engine has taken some
+        // completions.
         while !self.backlog.is_empty() && self.uring.submit().is_ok() {
             while let Some(entry) = self.backlog.pop_front() {
                 // SAFETY: guaranteed by the callers of `push`.

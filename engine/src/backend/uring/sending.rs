@@ -147,14 +147,14 @@ impl Uring {
         if is_told { taken.err().map(|errno| What::Sent(Err(errno))) } else { Some(What::Sent(taken)) }
     }
 
-    /// Sends the bytes behind an earlier send.
+    /// Sends the bytes that were queued behind an earlier send.
     fn send_behind(&mut self, conn: ConnId) {
         if let Some(bytes) = self.sockets[conn.index()].behind.take() {
             self.send_rest(conn, Sending::new(*bytes));
         }
     }
 
-    /// Sends the bytes behind silent sends that have ended.
+    /// Sends the bytes that were queued behind silent sends, once those have ended.
     pub(super) fn send_after_silent(&mut self) {
         for conn in std::mem::take(&mut self.behind) {
             let socket = &self.sockets[conn.index()];
@@ -162,7 +162,7 @@ impl Uring {
                 Some(sending) if sending.has_ended(self.turn) => self.send_behind(conn),
                 // The bytes behind cannot be handed over yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
-                // The end of the send will be reported; the bytes behind it follow then.
+                // The end of the send will be reported; only then do the bytes behind it follow.
                 Some(_) | None => {}
             }
         }

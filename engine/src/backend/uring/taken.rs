@@ -1,8 +1,8 @@
 //! Counts the bytes taken by the kernel.
 //!
 //! A send that reports its end reports the number. A silent send counts as taken completely when it is handed over. If
-//! the kernel took less, a completion of the same wait corrects the count, even if the connection has been closed
-//! meanwhile.
+//! the kernel took less, a completion from the same wait corrects the count, even if the connection has been closed in
+//! the meantime.
 
 /// The count, and the sends that may still change it.
 #[derive(Default)]

@@ -223,7 +223,7 @@ fn only_idle_408_responses_can_be_declined() {
     let whole = 18;
     let behind = format!("2 failed, retryable: {}", Error::ConnectionEnded);
     for input in &LAST_WORDS[..3] {
-        // All requests behind it also leave on another connection.
+        // All requests after it also leave on another connection.
         assert_eq!(declined(2, whole, input), (true, vec![behind.clone(), "draining".into()]), "{input:?}");
         assert!(!declined(1, whole, input).0, "the first request of a connection: {input:?}");
         assert!(!declined(2, whole - 1, input).0, "not all of it has been sent: {input:?}");
