@@ -13,7 +13,7 @@ use crate::fixtures::{closing, fail, outcome, plan, schedule, shaped};
 use crate::record::Document;
 use crate::run::{Outcome, RunEnd};
 
-/// The lines below the table.
+/// The lines of the report below the table.
 fn summary(plan: &Plan, outcome: &Outcome) -> ReportTotals {
     text(&Document::judged(plan, outcome), ReportForm::Report, false).unwrap().totals
 }
@@ -22,14 +22,14 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
     opening(plan, None) + &closing(plan, outcome)
 }
 
-/// A native report without the percentiles, which wrk prints only on request.
+/// A native report without its percentiles, which wrk prints only on request.
 fn without_percentiles(report: &str) -> String {
     let (before, rest) = report.split_once("  Latency Distribution\n").expect("they are there");
     let is_percentile = |line: &&str| line.starts_with("     max ") || line.get(7..8) == Some("%");
     before.to_owned() + &rest.split_inclusive('\n').skip_while(is_percentile).collect::<String>()
 }
 
-/// A run with these totals.
+/// Counters with these two totals.
 fn counters(completed: u64, bytes_received: u64) -> Counters {
     Counters { completed, bytes_received, ..Counters::default() }
 }
@@ -160,7 +160,7 @@ fn warm_up_requests_affect_only_counted_rates() {
             assert_eq!((document.rate_per_s, document.requests.completed), (rate as f64, 150), "{ended:?} {carried}");
             let line = format!("\nRequests/sec: {:9.2}\nTransfer/sec:      2.93KB\n", rate as f64);
             assert!(text.ends_with(&line), "{ended:?} {carried}: {text}");
-            // The requests are those of the rate; the others are named separately.
+            // The line gives the requests that count in the rate, and separately those that do not.
             let more = if dialect == Dialect::Native && rate < 150 {
                 format!("\n  {} more were carried over from the warm-up\n", 150 - rate)
             } else {
@@ -213,7 +213,7 @@ fn native_percentiles_need_ten_slower_requests() {
     }
     let asked = distribution(10_000, |show| show.percentiles = true);
     assert_eq!(first(&asked), "50% 75% 90% 95% 99% 99.9% max");
-    // To one part in a thousand, 501 us, 751 us, 901 us and 991 us.
+    // Exact to 0.1 %: 501 us, 751 us, 901 us and 991 us.
     let lines = "     50%  501.12us\n     75%  750.85us\n     90%    0.90ms\n     99%    0.99ms\n     max    1.00ms\n";
     assert_eq!(distribution(1_000, |_| {}), lines);
     // A requested percentile is always shown.
@@ -333,7 +333,7 @@ fn with_rate(dialect: Dialect) -> Plan {
     Plan { schedule: Some(schedule(2)), ..plan(dialect, "http://h/", 1, 1, 1) }
 }
 
-/// Two requests that took 50 us and ended 4.1 ms after they were due. Half of the samples have none.
+/// A run with two requests that took 50 us and ended 4.1 ms after they were due. Half of the rate samples are zero.
 fn scheduled(dialect: Dialect) -> Outcome {
     let mut outcome = outcome(1_000_000, counters(2, 102));
     let open_loop = outcome.totals.open_loop.get_or_insert_default();

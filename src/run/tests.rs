@@ -66,7 +66,7 @@ fn spawn_threads(_: &Plan, workers: Vec<Worker>) -> Workers {
     Workers::Threads(Threads::spawn(workers, 0, make).unwrap())
 }
 
-/// Runs from this moment on the machine's clock; each thread has its own virtual time.
+/// Runs prepared workers from this moment of the machine's clock on; each thread has its own virtual time.
 fn run_prepared(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
     prepared.run(plan, start, &mut Clock::for_io(&Io::Epoll), &Interrupt::default(), &mut []).0
 }
@@ -104,7 +104,7 @@ fn late_threads_count_as_stuck() {
     thread::scope(|scope| {
         let runs: Vec<_> = iter::repeat_n(give, 8).map(|give| scope.spawn(move || stuck(give))).collect();
         let links: Vec<_> = links.iter().flatten().collect();
-        // The callback seems to start and end constantly, so that two calls return different values.
+        // Makes the callback appear to start and end all the time, so that two readings in a row differ.
         scope.spawn(move || {
             let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
             while !are_over.load(Ordering::Relaxed) {

@@ -27,10 +27,10 @@ use crate::run::outcome::WorkerShare;
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
 
-/// Fate of a worker in a simulation.
+/// What happens to a worker in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkerFate {
-    /// Nothing.
+    /// Nothing happens to the worker.
     Well,
     /// The connection ends this long after the worker's start.
     Killed(u64),
@@ -127,7 +127,7 @@ struct SimulationResult {
     whole: Totals,
     ready_ns: u64,
     start_ns: u64,
-    /// Shortest round trips.
+    /// Shortest round trip of each worker, in nanoseconds.
     trips: Vec<u64>,
     /// Start error of each worker, in nanoseconds, by its number.
     errors: BTreeMap<usize, u64>,
@@ -542,7 +542,7 @@ fn addresses_of_workers_are_bounded() {
     assert_eq!(ready, Some(256));
 }
 
-/// One error with its own kind.
+/// A failure of a kind that no failure with another code has.
 fn failure_row(code: i32) -> onrush_stats::FailureRow {
     let example = Vec::new();
     onrush_stats::FailureRow {
@@ -708,7 +708,7 @@ fn strangers_cannot_dismiss_workers() {
         let said = refuse(refusal);
         assert!(said.ends_with("it does not know the secret of --token-file"), "{said}");
     }
-    // Different secrets cannot be proved.
+    // A coordinator with another secret cannot prove anything.
     assert!(refuse(JoinRefusal::Secret).ends_with("it has another secret: give both the same --token-file"));
 }
 

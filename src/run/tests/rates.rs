@@ -6,7 +6,7 @@ use super::simulated::{simulate_plan, virtual_clock};
 use super::*;
 use crate::record::Document;
 
-/// A rate requested of a server.
+/// A rate drawn for a server of known capacity.
 struct Drawn {
     words: String,
     scenario: String,

@@ -19,7 +19,7 @@ fn run_document(words: &str, scenario: &str) -> Document {
     document
 }
 
-/// Continues a run until every request has ended.
+/// Percentiles of the run of a command line, continued until every request has ended.
 fn continued_percentiles(words: &str, scenario: &str) -> PercentileEstimates {
     let document = run_document(&format!("{words} --fail-if p50>100s --timeout 100s --give-up 200s"), scenario);
     let estimate = document.estimate().unwrap();

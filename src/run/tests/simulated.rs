@@ -45,7 +45,7 @@ fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrup
     (outcome, recorder)
 }
 
-/// [`simulate`] with the plan of the command line.
+/// Like [`simulate`], but also returns the plan.
 pub(super) fn simulate_plan(
     words: &str,
     scenario: &str,
@@ -226,8 +226,8 @@ fn falls_short(words: &str, scenario: &str) -> bool {
     Document::judged(&plan, &outcome).gates[0].broken
 }
 
-/// For 400 random requests at 200 per second, the rate is off by 5 % on average, and by the longer time of other
-/// threads if a number of requests is given.
+/// With 400 random requests at 200 per second, the rate is off by 5 % on average. With a number of requests, it is also
+/// off because some threads take longer than others.
 #[test]
 fn perfect_targets_keep_up_with_any_rate() {
     for seed in 0..200 {
@@ -265,7 +265,7 @@ fn requests_sent_at_the_end_count_as_sent() {
     ] {
         assert!(!falls_short(words, &format!("connect_us = 0.0\nlatency_us = {latency_us:.1}")), "{words}");
     }
-    // Nothing is answered after 1 s; then nothing at all.
+    // First nothing is answered after 1 s, then nothing at all.
     for stall in ["from_s = 1.0\nfor_s = 99.0", "from_s = 0.0\nfor_s = 99.0"] {
         assert!(falls_short("-t2 -c300 -R 100 -d2s", &format!("{slow}\n[[stall]]\n{stall}")), "{stall}");
     }

@@ -323,7 +323,7 @@ fn run_in_process(source: &str) -> std::process::Output {
     command.env(SOURCE, source).output().unwrap()
 }
 
-/// Environment variable with the path of the script for such a process.
+/// Environment variable that holds the path of the script for such a process.
 const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 
 #[test]

@@ -57,7 +57,7 @@ fn connect_with(server: &EmbeddedServer, builder: &mut client::Builder) -> TestC
     TestClient { requests, connection, ended: None }
 }
 
-/// Polls until ready.
+/// Polls until the result is ready.
 #[track_caller]
 fn poll_until_ready<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let until = Instant::now() + PATIENCE;
@@ -71,7 +71,7 @@ fn poll_until_ready<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 }
 
 impl TestClient {
-    /// Polls until ready, together with the connection.
+    /// Polls until the result is ready, and the connection with it.
     #[track_caller]
     fn wait_for<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         poll_until_ready(|context| {

@@ -12,7 +12,7 @@ use onrush_plan::{Addresses, FileContents, Plan, RequestList};
 use super::pace::{Pace, PaceStage};
 use crate::cli::{self, Commands, Invocation};
 
-/// A run that can be typed.
+/// A run that can be typed as a command, with its files.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub options: CaseOptions,
@@ -42,7 +42,7 @@ pub struct CaseOptions {
     pub warmup_ms: Option<u64>,
     pub timeout_ms: Option<u64>,
     pub give_up_ms: Option<u64>,
-    /// The limit of a gate on a percentile, which lets the load continue after the end.
+    /// Limit of a gate on a percentile. With such a gate, the load continues after the end of the run.
     pub limit_ms: Option<u64>,
     pub per_connection: Option<u64>,
     pub body_bytes: usize,
@@ -193,7 +193,7 @@ impl Case {
         })
     }
 
-    /// The addresses of the target, as on most machines.
+    /// The target's addresses: IPv4, and IPv6 before it if there is a choice.
     pub fn addresses(&self) -> Addresses {
         let addresses: &[&str] =
             if self.options.has_choice { &["[::1]:8080", "127.0.0.1:8080"] } else { &["127.0.0.1:8080"] };

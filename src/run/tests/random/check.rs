@@ -145,10 +145,10 @@ fn check_occupancy(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> 
     Ok(())
 }
 
-/// Little's law: the time that requests were in flight is the sum of the latencies and of the ages of requests without
-/// a response. Exceptions: the time of failed or returned requests is in no latency. With a schedule, ages count from
-/// the due time. Only part of the time of requests carried over from a warm-up is in the window. A returned request
-/// that still waits to be resent at the end has an age, but is not in flight.
+/// Little's law: the time for which requests were in flight is the sum of the latencies and of the ages of requests
+/// without a response. Exceptions: no latency includes the time of failed or returned requests. With a schedule, ages
+/// count from the due time. Only part of the time of requests carried over from a warm-up is in the window. A returned
+/// request that still waits to be resent at the end has an age, but is not in flight.
 fn check_littles_law(ran: &RunResult) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
@@ -163,7 +163,7 @@ fn check_littles_law(ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-/// A run ends for a reason, and at the right time.
+/// A run ends for a valid reason, and at the right time.
 fn check_end(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let Plan { stop, .. } = &*ran.plan;
     let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
@@ -186,7 +186,7 @@ fn check_end(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     Ok(())
 }
 
-/// All responses were counted, and nothing else.
+/// All responses were counted, and nothing else was.
 fn check_responses(case: &Case, ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let (counters, journal, completed) = (&part.totals.counters, &part.journal, part.completed);
     ensure!(counters.completed <= completed, counters, completed);

@@ -10,13 +10,14 @@ use onrush_plan::schedule::Arrivals;
 use super::case::{Case, CaseOptions, Lua};
 use super::pace::{Pace, PaceStage};
 
-/// Approximate maximum number of requests of a run with fast servers.
+/// Approximate maximum number of requests in a run with fast servers.
 const REQUESTS: u64 = 1_000;
-/// Approximate maximum if a script sends batches.
+/// Approximate maximum number of requests if a script sends batches.
 const BATCHED: u64 = 4 * REQUESTS;
 /// Maximum number of requests in a batch sent ahead.
 const BATCH_AHEAD: u64 = 100;
-/// Approximate size of a request head, and maximum number of network windows per request: each window is a completion.
+/// Approximate size of a request head, and maximum number of network windows per request: each window causes a
+/// completion.
 const HEAD_BYTES: usize = 50;
 const WINDOWS: usize = 50;
 /// Responses that end by themselves and leave the connection open.
@@ -53,13 +54,13 @@ const ODD: [&str; 14] = [
     "\u{15}\u{3}\u{1}\u{0}\u{2}",
 ];
 
-/// Draws the run of a seed.
+/// Draws the run that belongs to a seed.
 pub fn draw_case(seed: u64) -> Case {
     let mut draw = Draw(Random::new(seed));
-    // Times of very different magnitude are combined.
+    // Combines times of very different magnitude.
     let as_wrk = draw.one_in(5);
     let latency_us = draw.draw_magnitude(if as_wrk { 5_000 } else { 50 }, 2_000_000);
-    // The shortest run of wrk is a second.
+    // With wrk's options, the shortest run lasts a second.
     let connections = if draw.one_in(8) && !as_wrk { draw.draw_between(50, 200) } else { draw.draw_between(1, 20) };
     let length_ms = (draw.draw_between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
     // wrk accepts only whole seconds.

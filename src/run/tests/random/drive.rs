@@ -21,13 +21,13 @@ use crate::run::worker::Worker;
 use crate::script::LoadedScript;
 use crate::session;
 
-/// Interval of the supervisor's collections, in nanoseconds.
+/// Time between two collections by the supervisor, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
-/// Maximum number of turns at one moment, plus the same for each connection.
+/// Maximum number of turns at one moment, in addition to one for each connection.
 const TURNS_AT_ONCE: u64 = 2_000;
 /// A run that has not ended after this many turns and completions never ends.
 const STEPS_MAX: u64 = 1_000_000;
-/// Maximum number of backend calls per completion, plus the same for each request of a batch.
+/// Maximum number of backend calls per completion, and additional calls for each request of a batch.
 const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
@@ -59,12 +59,12 @@ pub struct ThreadOutcome {
     pub dues: Option<Dues>,
     /// Number of requests that the thread should start.
     pub requests: Option<u64>,
-    /// Bytes reported by the backend, and the part reported last.
+    /// Number of bytes reported by the backend, and how many of them were reported last.
     pub received: u64,
     pub received_last: u64,
 }
 
-/// Runs a case; an error names the flaw found during the run.
+/// Runs a case. An error names the first flaw found during the run.
 pub fn run_case(case: &Case) -> Result<RunResult, String> {
     let plan = case.parse_plan();
     let addresses = case.addresses();

@@ -52,7 +52,7 @@ fn check_unanswered_gaps(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats
     let later = open_loop.later.as_deref().and_then(Distribution::max);
     let waited_ns = open_loop.scheduled.max().max(open_loop.censored.max()).max(later).unwrap_or(0);
     let longest_ns = gaps.iter().map(|it| it.gap.length_ns()).max().unwrap_or(0);
-    // If `-n` ends the schedule before the run, the gaps are computed from bins, which are a thousandth wide.
+    // If `-n` ends the schedule before the run, the gaps are computed from bins, which are 0.1 % wide.
     ensure!(longest_ns <= waited_ns + waited_ns / 250, longest_ns, waited_ns, gaps);
     Ok(())
 }

@@ -49,7 +49,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Prints the flaw of a seed and the way to reproduce it.
+/// Describes the flaw found with a seed, and how to reproduce it.
 fn report_flaw(seed: u64, flaw: &str) -> String {
     // Two failures are the same if they differ only in numbers, up to the first value shown.
     let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));

@@ -54,7 +54,7 @@ pub struct CheckedBackend {
 pub struct Journal {
     /// Number of connections.
     pub peers: Cell<u64>,
-    /// Number of complete usual responses on connections without other input before.
+    /// Number of complete usual responses that arrived on connections on which nothing else had.
     pub answers: Cell<u64>,
     /// Number of heads that can belong to a response.
     pub heads: Cell<u64>,
