@@ -24,7 +24,7 @@ pub(super) struct Books {
     /// Time of the last rate sample, and the number of responses by then.
     sampled_at: Nanos,
     sampled_completed: u64,
-    /// Counted script time, in nanoseconds.
+    /// Script time counted so far, in nanoseconds.
     pub script_noted_ns: u64,
     /// The kernel's account of the thread; `None` in virtual time.
     pub account: Option<Account>,

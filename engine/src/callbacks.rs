@@ -54,13 +54,13 @@ pub struct OnResponse {
     pub call: HandleResponse,
 }
 
-/// Called with a complete response.
+/// Called with a complete response. Fails if the script raises an error or exits.
 pub type HandleResponse = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
 
 /// A complete response as the callback sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
-    /// The status.
+    /// The response's status.
     pub status: u16,
     /// The status line and the header fields, as received; empty unless wanted.
     pub head: &'a [u8],
@@ -68,13 +68,13 @@ pub struct Response<'a> {
     pub trailers: &'a [u8],
     /// The body without its framing; empty unless wanted.
     pub body: &'a [u8],
-    /// The service latency in nanoseconds.
+    /// The service latency in nanoseconds: from the sending of the request, even with a schedule.
     pub latency_ns: u64,
     /// The source's remark on the request.
     pub remark: Option<&'a Remark>,
 }
 
-/// Which callbacks exist, and what they read; fixed before the run.
+/// The callbacks that exist, and the parts that they read; fixed before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// True if the source is called for every batch instead of once.
@@ -179,7 +179,7 @@ impl Caller {
         self.callbacks.address.as_ref().and_then(|ask| ask())
     }
 
-    /// Stops counting script time.
+    /// Counts no script time from now on, neither its total nor long calls.
     pub fn ignore_script_time(&mut self) {
         (self.callbacks.spent_ns, self.callbacks.take_long) = (None, None);
     }

@@ -147,7 +147,7 @@ impl Live {
         if self.open.any_waits() { self.open.take_waiting(stream, tally.watch_next_request()) } else { None }
     }
 
-    /// Adds a started request.
+    /// Adds a started request to those in flight.
     pub fn add_request(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
             self.busy_since = now;

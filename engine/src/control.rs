@@ -144,7 +144,7 @@ impl WorkerLink {
         self.warm_up.store(completed, Ordering::Relaxed);
     }
 
-    /// Responses completed in the warm-up.
+    /// Number of responses completed in the warm-up so far, as last reported.
     pub fn warm_up(&self) -> u64 {
         self.warm_up.load(Ordering::Relaxed)
     }

@@ -46,7 +46,7 @@ impl<B: Backend> Engine<B> {
         self.into_worker_end(end).0
     }
 
-    /// The backend.
+    /// The engine's backend.
     pub fn backend(&mut self) -> &mut B {
         &mut self.roster.backend
     }
@@ -215,7 +215,7 @@ fn open_requests(slot: &Slot) -> Option<usize> {
 pub struct Over(End);
 
 impl Over {
-    /// End of the run.
+    /// The time at which the run ended.
     pub fn at(&self) -> Nanos {
         self.0.at
     }

@@ -114,7 +114,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The bytes kept.
+    /// The bytes kept, which may be only the beginning.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -132,7 +132,7 @@ const UNANSWERED_NS: u64 = 1_000_000_000;
 
 /// The work for one worker: its requests, their due times, the protocol, and the script's callbacks.
 pub struct Job {
-    /// The requests.
+    /// Yields the requests.
     pub source: Box<dyn Source>,
     /// The due times of the requests, or none in a closed loop.
     pub pacer: Pacer,
@@ -140,11 +140,11 @@ pub struct Job {
     pub make_protocol: MakeProtocol,
     /// State shared by HTTP/2 connections, if there may be any.
     pub http2: Option<SharedContext>,
-    /// The script's callbacks.
+    /// The script's callbacks; without a script, none.
     pub callbacks: Callbacks,
 }
 
-/// The engine of one worker.
+/// The engine of one worker: its connections, its requests and their measurements.
 pub struct Engine<B: Backend> {
     roster: Roster<B>,
     dispatch: Dispatch,

@@ -24,7 +24,7 @@ pub enum Passed {
     Nowhere,
 }
 
-/// One worker's log.
+/// One worker's request log, passed on whenever a page is full or handed over.
 pub struct RequestLog {
     pass_on: PassOn,
     /// One in `one_of` requests is logged.

@@ -19,7 +19,7 @@ pub struct Rules {
     pub open_loop: Option<OpenLoop>,
 }
 
-/// Rules for scheduled requests.
+/// Rules for scheduled requests, in an open loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenLoop {
     /// Delay after its due time beyond which a request is dropped instead of started, in nanoseconds; `None`: never.

@@ -21,7 +21,7 @@ const CHECKS: usize = 32;
 /// Kinds of gRPC failures: one for each `grpc-status`, and one for all unknown ones.
 const CALLS: usize = GRPC_STATUS_MAX as usize + 2;
 
-/// What a response is a sample of.
+/// Kinds of responses that are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOf {
     /// Responses with this status.
@@ -35,7 +35,7 @@ pub enum SampleOf {
 /// A sampled response, as received: secrets in it are not hidden yet.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What this is a sample of.
+    /// The kind of which this is a sample.
     pub of: SampleOf,
     /// The sample's number within its kind, from 1.
     pub number: u32,
@@ -92,7 +92,7 @@ impl Quota {
     }
 }
 
-/// One worker's samples.
+/// One worker's access to the samples, and memory for responses that may become samples.
 pub struct Samples {
     quota: Arc<Quota>,
     keep: KeepSample,

@@ -10,7 +10,7 @@ use super::tls::{Config, Link};
 use super::tunnel::Tunnel;
 use crate::backend::ConnId;
 
-/// One connection slot.
+/// One connection slot: its state, and what outlives its connections.
 #[derive(Default)]
 pub struct Slot {
     /// The state.
@@ -81,12 +81,12 @@ pub struct Pauses {
 }
 
 impl Slot {
-    /// A slot without a connection.
+    /// A slot that has never had a connection. `tls`: makes the slot's link, if TLS is used.
     pub fn new(rank: u32, tls: Option<&Config>) -> Self {
         Self { rank, link: tls.map(|tls| Box::new(tls.link())), ..Self::default() }
     }
 
-    /// The established connection, if any.
+    /// The established connection; `None` while it is being set up, or if there is none.
     pub fn open_connection(&mut self) -> Option<&mut Live> {
         match &mut self.state {
             State::Open(live) => Some(live),
@@ -119,7 +119,7 @@ impl Slot {
         }
     }
 
-    /// Ends a pause.
+    /// Ends one of the pauses in progress, so that one more batch may begin.
     pub fn end_pause(&mut self) {
         self.pauses.lasting -= 1;
         self.pauses.over += 1;

@@ -26,7 +26,7 @@ pub trait Source {
     }
 }
 
-/// One batch, repeated.
+/// One batch, repeated forever. It must not be empty.
 #[derive(Clone, Debug)]
 pub struct Repeated(pub Vec<Request>);
 

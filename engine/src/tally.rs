@@ -38,7 +38,7 @@ pub struct Tally {
     /// Number of started requests that leave with the next wait, and number of encrypted bytes that do.
     gathered: u64,
     gathered_bytes: u64,
-    /// Complete responses since the start.
+    /// Number of complete responses since the start, including the warm-up.
     pub completed: u64,
     /// Measurements that decide how long to wait for several completions.
     pub round: Round,
@@ -111,7 +111,7 @@ impl Tally {
         }
     }
 
-    /// Starts the worker.
+    /// Starts the run, from which times count, and determines what is to be recorded.
     pub fn start(&mut self, now: Nanos) {
         (self.start, self.due_from) = (now, now);
         self.decide_to_watch();

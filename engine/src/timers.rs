@@ -43,7 +43,8 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Sets a timer.
+    /// Sets a timer. It cannot be cancelled: a timer that has become obsolete must have no effect
+    /// when it fires.
     pub fn set_timer(&mut self, at: Nanos, timer: Timer) {
         self.heap.push(Reverse((at, timer)));
     }

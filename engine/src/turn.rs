@@ -8,7 +8,7 @@ use crate::backend::{Backend, thread_cpu_ns};
 /// The loop's state from one wait to the next.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// Start of the last turn of the loop: until then the worker was not stalled.
+    /// Start of the last turn of the loop, up to which the worker was not stalled.
     pub began_at: Nanos,
     /// Latest moment at which the last wait should have ended, such as a request's due time; [`Nanos::MAX`] between the
     /// stall check and the next wait.

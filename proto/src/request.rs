@@ -33,7 +33,7 @@ pub enum Request {
 /// The parts of a request, and their encodings so far, one per protocol.
 #[derive(Debug)]
 pub struct CachedRequest {
-    /// The content of the request.
+    /// The request's content, as it was given.
     pub parts: RequestParts,
     pub(crate) http1: OnceCell<http1::Wire>,
     pub(crate) http2: OnceCell<Rc<http2::Http2Request>>,
@@ -71,7 +71,7 @@ impl From<http1::Wire> for Request {
 }
 
 impl Request {
-    /// A request with this content.
+    /// A request with this content, encoded when it is first sent.
     pub fn new(parts: RequestParts) -> Self {
         Self::Parts(Rc::new(CachedRequest { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
@@ -107,7 +107,7 @@ impl Request {
         }
     }
 
-    /// The body; may be empty.
+    /// The request's body; empty if it has none.
     pub fn body(&self) -> &[u8] {
         match self {
             Self::Parts(said) => &said.parts.body,

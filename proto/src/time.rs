@@ -7,7 +7,7 @@ use std::ops::Add;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// The latest moment: "never".
+    /// The latest moment, which stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
     /// Nanoseconds from `earlier` to this moment; zero if it is not later.

@@ -88,7 +88,7 @@ impl Transmit {
         }
     }
 
-    /// Total number of bytes.
+    /// Total number of bytes, in all places.
     #[expect(clippy::len_without_is_empty, reason = "what is empty is not sent")]
     pub fn len(&self) -> usize {
         match self {

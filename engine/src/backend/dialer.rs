@@ -33,7 +33,7 @@ pub struct Dialer {
     buffers: BufferSizes,
 }
 
-/// A socket to be connected.
+/// An unconnected socket, ready to be connected.
 #[derive(Debug)]
 pub struct Dial {
     /// The socket.

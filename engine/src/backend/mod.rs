@@ -56,7 +56,7 @@ use onrush_stats::{BufferSizes, TcpInfo};
 pub struct ConnId(pub u32);
 
 impl ConnId {
-    /// The number as an index.
+    /// The connection's number, as an index into a list.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -27,7 +27,7 @@ pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
     sockopt::set_tcp_congestion(open(family(address))?, name)
 }
 
-/// The family of an address.
+/// The socket family for an address.
 pub fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }

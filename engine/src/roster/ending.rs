@@ -24,7 +24,7 @@ use crate::tls::LinkFailure;
 pub(super) struct NotSetUp {
     pub phase: Phase,
     pub cause: Cause,
-    /// The peer's actual bytes.
+    /// The peer's actual bytes, or the failure in words; may be empty.
     pub example: Vec<u8>,
 }
 

@@ -31,7 +31,8 @@ impl Tally {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }
 
-    /// Where to record the outcome of a request that was due by the end of the run and ended after it.
+    /// The record for the outcome of a request that was due by the end of the run and ended after it; `None` for any
+    /// other request.
     pub(super) fn later_outcome(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
         if request.is_after { None } else { run_on.take_outcome_place(1) }

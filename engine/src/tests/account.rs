@@ -1,4 +1,4 @@
-//! How a worker spends its time: completions per wait, lateness of requests, and interval boundaries.
+//! Accounts of a worker's time: completions per wait, lateness of requests, and interval boundaries.
 
 use std::time::Duration;
 

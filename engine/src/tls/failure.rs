@@ -14,7 +14,7 @@ const NAMES_MAX: usize = 3;
 const RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
 const MAJOR: u8 = 3;
 
-/// A TLS failure.
+/// A failure of a connection's TLS, after which the connection is useless.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFailure {
     /// The kind of failure.

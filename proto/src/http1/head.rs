@@ -25,7 +25,7 @@ pub(super) struct Head {
     pub(super) keep_alive: bool,
 }
 
-/// How a body ends.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     /// After this many bytes.

@@ -41,12 +41,12 @@ impl Wire {
         Self { bytes: Rc::clone(bytes), range, body_length, response, last: OnceCell::new() }
     }
 
-    /// The bytes of the request.
+    /// The request's bytes: head and body.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.range.clone()]
     }
 
-    /// The body of the request.
+    /// The request's body; may be empty.
     pub fn body(&self) -> &[u8] {
         let bytes = self.bytes();
         &bytes[bytes.len() - self.body_length..]

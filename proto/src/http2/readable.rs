@@ -12,7 +12,7 @@ use super::{Http2, STREAM_MAX};
 use crate::Code;
 use crate::http1::HEAD_MAX;
 
-/// A frame in words.
+/// A frame, or several of DATA, in a form for people to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadableFrame {
     /// Any frame except DATA, as lines. Names, values and reasons are as received, except that none contains a line

@@ -48,11 +48,11 @@ pub struct Http2Counts {
 /// An explanation that servers gave in GOAWAY frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The code of the frames.
+    /// The error code in those frames.
     pub code: Code,
     /// The first 100 bytes of the text, unescaped.
     pub text: Vec<u8>,
-    /// Number of occurrences.
+    /// Number of frames with this code and text.
     pub times: u64,
 }
 

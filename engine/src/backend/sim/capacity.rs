@@ -120,7 +120,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// Idle workers.
+    /// The workers of this capacity, all idle.
     pub fn new(capacity: &Capacity, random: Random) -> Self {
         let free_at = (0..capacity.workers).map(|_| Reverse(Nanos::default())).collect();
         Self { free_at, begin_at: VecDeque::new(), random }

@@ -36,7 +36,7 @@ impl Ring {
         Ok(Self { can_linger: uring.params().is_feature_min_timeout(), uring, backlog: VecDeque::new() })
     }
 
-    /// Registers resources with the kernel.
+    /// Access to the kernel for registering resources.
     pub fn submitter(&self) -> Submitter<'_> {
         self.uring.submitter()
     }
@@ -88,7 +88,7 @@ impl Ring {
         !self.backlog.is_empty()
     }
 
-    /// Hands over the queue.
+    /// Hands over the queue without waiting. Returns the number of operations taken.
     pub fn submit(&self) -> io::Result<usize> {
         self.uring.submit()
     }
