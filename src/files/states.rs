@@ -107,7 +107,6 @@ impl FileStates {
     /// # Errors
     ///
     /// Returns the reason why the file could not be moved, or `TimedOut` if the file has been abandoned.
-    /// The reason why the file could not be moved.
     pub fn publish(&self, index: usize, put: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut files = self.lock();
         if files[index].is_settled {

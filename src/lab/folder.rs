@@ -1,4 +1,4 @@
-//! The folder of an experiment. It is updated after every run, so that no result is lost.
+//! The folder of an experiment, which is updated after each run, so that no result is lost.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -28,47 +28,49 @@ use crate::record::json;
 /// Names of the files in the folder that are not results.
 const HOST: &str = "host.json";
 const JOURNAL: &str = "journal";
-/// The first responses of the targets.
+/// Name of the file with the first responses of the targets.
 pub const TARGETS: &str = "targets.json";
-/// Copies of files attached to the experiment.
+/// Name of the folder with copies of attached files.
 const ATTACHED: &str = "attached";
 
-/// Prefix and suffix of unfinished files.
+/// Prefix and suffix of the names of unfinished files.
 const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 
-/// Facts about the start of an experiment that must still hold when it is continued.
+/// Facts recorded when an experiment starts. They must still be true when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExperimentOrigin {
-    /// Id common to all results of the experiment.
+    /// Id that all results of the experiment have in common.
     pub id: String,
     /// Start time: RFC 3339, UTC.
     pub at: String,
     /// Version of onrush.
     pub version: String,
-    /// Release of the kernel.
+    /// Release of the kernel; empty if unknown.
     pub kernel: String,
-    /// The kernel's boot id.
+    /// The kernel's boot id, which changes with each restart; empty if unknown.
     pub boot: String,
-    /// SHA-256 of the experiment, including secrets and files.
+    /// SHA-256 of the experiment, with its secrets and the digests of its files, but without the number of rounds,
+    /// which may grow when the experiment is continued.
     pub digest: String,
-    /// True if commands or secrets were omitted. Continuing then needs the original file or command line.
+    /// True if commands or secrets were left out of the stored plan. Continuing then needs the original file or command
+    /// line.
     pub redacted: bool,
-    /// SHA-256 of every file needed by runs, by name.
+    /// SHA-256 of each file that the runs need, by name.
     pub materials: BTreeMap<String, String>,
 }
 
-/// The part of a plan file that records the start of the experiment.
+/// The part of the stored plan that records the start of the experiment.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     made: ExperimentOrigin,
 }
 
-/// The unfinished file, if any, under its temporary name. Clones share it.
+/// The temporary name of the file that is being written, if any. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
 
 impl Unfinished {
-    /// Removes the unfinished file before the process ends. Keeps the lock, so that writers wait for the end.
+    /// Removes the unfinished file before the process ends. Keeps the lock, so that writers never continue.
     pub fn abandon(&self) {
         let mut unfinished = self.lock();
         // A leftover does no harm: nothing reads it.
@@ -81,19 +83,19 @@ impl Unfinished {
     }
 }
 
-/// The folder of an experiment. Only this process writes to it.
+/// The folder of an experiment, locked against other processes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     unfinished: Unfinished,
-    /// The opened directory. Another directory at the same path is not this experiment's.
+    /// The opened directory. If the path leads to another directory later, that one is not used.
     opened: File,
     journal: File,
     /// True if only the owner may read the folder.
     is_private: bool,
 }
 
-/// The reason why a new folder was not created: its name is taken.
+/// The reason why a new folder was not created: its name is in use.
 #[derive(Debug, Error)]
 #[error("{name} already exists; choose another folder (--out), or continue it (--resume {name})", name = .path.display())]
 pub struct FolderExists {
@@ -101,11 +103,11 @@ pub struct FolderExists {
 }
 
 impl Folder {
-    /// Creates a new folder.
+    /// Creates a new folder and locks it. `is_private`: only the owner may read it.
     ///
     /// # Errors
     ///
-    /// [`FolderExists`] if the name is taken, otherwise the reason why the folder cannot be created.
+    /// Fails with [`FolderExists`] if the name is in use, otherwise with the reason why the folder cannot be created.
     pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
@@ -117,11 +119,11 @@ impl Folder {
         Self::open(path, is_private)
     }
 
-    /// Opens the folder of an experiment to continue.
+    /// Opens and locks the folder of an experiment that is to be continued, and reads the facts about its start.
     ///
     /// # Errors
     ///
-    /// If the folder is not an experiment's, or another process writes to it.
+    /// Fails if the folder is not that of an experiment, or if another process is using it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, ExperimentOrigin)> {
         let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
         let kept = path.join(PLAN);
@@ -135,7 +137,7 @@ impl Folder {
         };
         begun().ok_or_else(missing)?;
         let folder = Self::open(path, is_private)?;
-        // Reads the file again now that nobody else writes to it.
+        // Reads the file again, now that no other process writes to the folder.
         let made = begun().ok_or_else(missing)?.made;
         folder.here()?;
         folder.clear();
@@ -146,7 +148,7 @@ impl Folder {
         let opened = File::open(path);
         let opened = opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), reason(&error)))?;
         let journal = path.join(JOURNAL);
-        // Does not block on a pipe, and does not follow a link: the lines belong in this folder.
+        // Neither blocks on a pipe nor follows a link: the lines belong in this folder.
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
         let file = OpenOptions::new().create(true).append(true).custom_flags(flags).open(&journal);
         let is_file = file.as_ref().map_or(fs::symlink_metadata(&journal), File::metadata).map(|there| there.is_file());
@@ -163,12 +165,12 @@ impl Folder {
         }
     }
 
-    /// The unfinished file, to be removed if the process is ended.
+    /// The unfinished file, to be abandoned if a signal ends the process.
     pub fn unfinished(&self) -> Unfinished {
         self.unfinished.clone()
     }
 
-    /// The path for messages. It may lead elsewhere by now.
+    /// The path for messages. It may lead to another directory by now.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -177,7 +179,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// If the path no longer leads to the opened directory.
+    /// Fails if the path no longer leads to the directory that was opened.
     pub fn here(&self) -> anyhow::Result<&Path> {
         let identity = |there: Metadata| (there.dev(), there.ino());
         let there = fs::metadata(&self.path).map(identity).ok();
@@ -203,11 +205,11 @@ impl Folder {
         }
     }
 
-    /// Writes the initial files of an experiment.
+    /// Writes the initial files of an experiment, the stored plan last.
     ///
     /// # Errors
     ///
-    /// If a file cannot be written.
+    /// Fails if a file cannot be written.
     pub fn begin(
         &self,
         made: &ExperimentOrigin,
@@ -227,12 +229,12 @@ impl Folder {
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
             self.write(&vacant, content)?;
         }
-        // Written last: this file makes the folder an experiment's.
+        // Written last, because this file makes the folder that of an experiment.
         let made = toml::to_string(&Begun { made: made.clone() })?;
         self.write(PLAN, format!("{plan}\n{made}").as_bytes())
     }
 
-    /// Removes the folder if it contains only an experiment's initial files; returns true if so.
+    /// Removes the folder if it contains nothing but the initial files of an experiment. True if it was removed.
     pub fn discard(&self) -> bool {
         let is_bare = |entry: io::Result<fs::DirEntry>| {
             entry.is_ok_and(|entry| {
@@ -243,7 +245,7 @@ impl Folder {
         is_bare && self.here().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
     }
 
-    /// True if the folder has a file with this name.
+    /// True if the folder contains a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
@@ -254,11 +256,11 @@ impl Folder {
         names.find(|name| !self.has(&format!("{name}.json"))).unwrap_or_default()
     }
 
-    /// Renames a file, if it exists.
+    /// Renames a file; does nothing if it does not exist.
     ///
     /// # Errors
     ///
-    /// If the file cannot be renamed.
+    /// Fails if the file cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let here = self.here()?;
         match fs::rename(here.join(from), here.join(to)) {
@@ -269,37 +271,38 @@ impl Folder {
         }
     }
 
-    /// Moves an existing file out of the way of a new one, to the first unused name of the form `NAME.unreadable-1`.
-    /// Nothing reads files with this suffix. Returns the new name.
+    /// Moves a file out of the way of a new one, to the first unused name of the form `NAME.unreadable-1`. Files with
+    /// such names are never read. Returns the new name.
     ///
     /// # Errors
     ///
-    /// If the file cannot be renamed.
+    /// Fails if the file cannot be renamed.
     pub fn set_aside(&self, name: &str) -> anyhow::Result<String> {
         let mut names = (1_u32..).map(|number| format!("{name}.unreadable-{number}"));
-        // A dangling link also occupies its name.
+        // A dangling link occupies its name as well.
         let is_unused = |name: &String| fs::symlink_metadata(self.path.join(name)).is_err();
         let aside = names.find(is_unused).unwrap_or_default();
         self.rename(name, &aside)?;
         Ok(aside)
     }
 
-    /// The path for the output of a hook or of a target's command. Such files have their own folder.
+    /// The path for the output of a hook or of a target's command. These files are in a folder of their own, which is
+    /// created if necessary.
     ///
     /// # Errors
     ///
-    /// If that folder cannot be created.
+    /// Fails if that folder cannot be created.
     pub fn output(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.here()?.join("output");
         fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
         Ok(folder.join(name))
     }
 
-    /// Writes a file atomically: readers see all of it or nothing.
+    /// Writes a file atomically: readers see all of it or nothing. A previous file is replaced.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written. The previous file is then unchanged.
     pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
         let path = self.here()?.join(name);
         let directory = path.parent().unwrap_or(&self.path);
@@ -313,7 +316,7 @@ impl Folder {
             };
             let mut file = create(&mut self.unfinished.lock())?;
             file.write_all(content)?;
-            // A full disk may be reported only here.
+            // Only now may a full disk be reported.
             file.as_file().sync_all()?;
             let mut unfinished = self.unfinished.lock();
             *unfinished = None;
@@ -322,11 +325,11 @@ impl Folder {
         written().map_err(|error| unwritable(&path, &error))
     }
 
-    /// Appends a line to the journal.
+    /// Appends a line with the current time to the journal.
     ///
     /// # Errors
     ///
-    /// If the line cannot be written.
+    /// Fails if the line cannot be written.
     pub fn log(&self, what: &str) -> anyhow::Result<()> {
         self.here()?;
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
@@ -345,21 +348,21 @@ fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{} cannot be written: {why}", path.display())
 }
 
-/// A file copied into the folder.
+/// A file that is copied into the folder of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// Name without folders.
+    /// The file's name, without folders.
     pub name: String,
-    /// Content of the file.
+    /// The file's content.
     pub content: Vec<u8>,
 }
 
 impl AttachedFile {
-    /// Reads the file, which may never end: some files in `/proc` wait for more data.
+    /// Reads the file. This may never return: some files in `/proc` wait for more data.
     ///
     /// # Errors
     ///
-    /// If the file is not a regular one, cannot be read, or is too long.
+    /// Fails if the file is not a regular one, cannot be read, or is too long.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let refused = |why: &str| anyhow!("attach: {} {why}", path.display());
         let unreadable = |why: String| refused(&format!("cannot be read: {why}"));
@@ -402,7 +405,7 @@ mod tests {
         assert!(Folder::resume(&path, false).unwrap_err().to_string().contains("is not the folder of an experiment"));
         assert!(Folder::open(&path, false).unwrap_err().to_string().contains("another onrush is writing"));
         drop(folder);
-        // Neither waits for a reader nor writes elsewhere.
+        // The journal is neither waited for nor written elsewhere.
         for make in ["mkfifo journal", "ln -s a.json journal", "mkdir journal"] {
             let status = std::process::Command::new("sh").args(["-c", make]).current_dir(scratch.path()).status();
             assert!(status.unwrap().success());

@@ -1,4 +1,4 @@
-//! Hooks: commands executed before and after runs and points.
+//! Hooks: commands that are executed before and after points and runs.
 
 use std::fmt;
 use std::fs::File;
@@ -11,36 +11,37 @@ use onrush_text::reason;
 use super::process_group::{POLL, ProcessGroup, ProcessGroups, ending};
 use crate::run::Interrupt;
 
-/// A shell command that must succeed within its timeout.
+/// A shell command that must succeed before its timeout.
 #[derive(Debug)]
 pub struct Hook<'a> {
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// Additional environment variables.
+    /// Environment variables in addition to those of onrush.
     pub environment: &'a [(String, String)],
-    /// Destination of the output.
+    /// The file to which the output is appended.
     pub output: &'a File,
-    /// Maximum duration.
+    /// Time after which the command is killed.
     pub timeout: Duration,
 }
 
-/// The end of a hook. As text, it follows the hook's name in a sentence.
+/// How a hook ended. As text, it follows the hook's name in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookEnded {
-    /// With exit status 0. Background processes continue.
+    /// With exit status 0. Its background processes continue.
     Succeeded,
     /// With another exit status or by a signal. The process group was killed.
     Failed(ExitStatus),
-    /// By timeout. The process group was killed.
+    /// By its timeout. The process group was killed.
     TimedOut(Duration),
-    /// By an interrupt of the experiment. The process group was killed.
+    /// By a signal to onrush. The process group was killed.
     Interrupted,
-    /// Not started, for this reason.
+    /// The command could not be started, for this reason.
     NotStarted(String),
 }
 
 impl Hook<'_> {
-    /// Runs the command until it ends, its timeout passes, or an interrupt arrives.
+    /// Runs the command until it ends by itself, its timeout has passed, or an interrupt is
+    /// requested.
     pub fn run(&self, interrupt: &Interrupt, groups: &ProcessGroups) -> HookEnded {
         let deadline = Instant::now() + self.timeout;
         let mut group = match ProcessGroup::start(self.command, self.environment, self.output, GRACE, groups) {

@@ -1,4 +1,4 @@
-//! Facts about the machine of an experiment. Unreadable ones are omitted.
+//! Facts about the machine on which an experiment runs. Facts that cannot be read are left out.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,36 @@ use serde::Serialize;
 use crate::proc::members;
 use crate::run::host::{self, read_small_file};
 
-/// The machine of an experiment.
+/// The machine on which an experiment runs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LabHost {
     /// Model name of the processor.
     pub cpu_model: Option<String>,
-    /// Number of processors usable by this process.
+    /// Number of processors that this process may use.
     pub cpus: usize,
-    /// Threads of the first core; more than one with simultaneous multithreading.
+    /// Number of threads of the first core; more than one with simultaneous multithreading.
     pub threads_per_core: Option<usize>,
     /// Frequency governor of the first processor.
     pub governor: Option<String>,
     /// Total memory in KiB.
     pub memory_kib: Option<u64>,
-    /// Hypervisor or product name of a virtual machine; `yes` if only its being virtual is known.
+    /// Name of the hypervisor or virtual machine; `yes` if all that is known is that the machine is
+    /// virtual.
     pub virtualisation: Option<String>,
     /// Release of the kernel.
     pub kernel: Option<String>,
-    /// The kernel's boot id.
+    /// The kernel's boot id, which changes with each restart.
     pub boot: Option<String>,
     /// Soft limit on open files.
     pub open_files_soft: Option<u64>,
     /// Hard limit on open files, to which the soft one can be raised.
     pub open_files_hard: Option<u64>,
-    /// Settings that influence a load test.
+    /// Kernel settings that influence a load test, by name.
     pub sysctls: BTreeMap<String, String>,
 }
 
 impl LabHost {
-    /// Reads the facts.
+    /// Reads the facts from the system.
     pub fn read() -> Self {
         let facts = host::read_host_facts();
         let memory = read_small_file("/proc/meminfo").and_then(|text| host::find_proc_field(&text, "MemTotal"));

@@ -3,7 +3,7 @@
 use onrush_plan::Order;
 use onrush_plan::Random;
 
-/// One run: a point in a round.
+/// One run of an experiment: a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedTurn {
     /// Number of the point, from 0.
@@ -12,7 +12,7 @@ pub struct PlannedTurn {
     pub round: u32,
 }
 
-/// All runs in order. Equal seeds give equal orders.
+/// All runs of an experiment in order. The order depends only on the arguments: equal seeds give equal orders.
 pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<PlannedTurn> {
     let mut random = Random::new(seed);
     match order {
@@ -20,7 +20,7 @@ pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Planned
         Order::Random => {
             let mut turns = sequential(points, rounds);
             shuffle(&mut turns, &mut random);
-            // The first run of a point belongs to its first round.
+            // The first run of a point belongs to the first round, the next one to the second.
             let mut next = vec![0; points];
             for turn in &mut turns {
                 turn.round = next[turn.point];

@@ -1,4 +1,4 @@
-//! Limited output files of commands.
+//! Output files of commands, limited in size.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, test_kill_process_group};
 
 use crate::run;
 
-/// Limits the size of a file while a command writes to it. The command writes to the file itself instead of a pipe, so
+/// Limits the size of a file while a command writes to it. The command writes to the file itself and not to a pipe, so
 /// that its background processes can continue to write after onrush has ended. Dropping this ends the limit, unless the
 /// file was left to a process group.
 #[derive(Debug)]
@@ -21,19 +21,20 @@ pub(super) struct CappedOutput(Arc<Mutex<CappedFile>>);
 struct CappedFile {
     file: File,
     most: u64,
-    /// Lower bound on the bytes removed beyond the limit. Bytes written during a removal are unknown.
+    /// Number of bytes removed beyond the limit; a lower bound, because bytes written during a removal are not counted.
     left_out: u64,
-    /// The process group that continues to write after its command has ended.
+    /// The process group that continues to write after its command has ended, if any.
     left_to: Option<Pid>,
     is_over: bool,
 }
 
 impl CappedOutput {
-    /// Limits a file opened for appending, if a thread to watch it can be created.
+    /// Limits a file opened for appending to [`OUTPUT_MAX_MIB`]. If no thread to watch it can be created, the file is
+    /// cut only after its command has ended.
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened a second time.
+    /// Fails if the file descriptor cannot be duplicated.
     pub fn limit(file: &File) -> io::Result<Self> {
         Self::limit_to(file, OUTPUT_MAX_MIB << 20)
     }
@@ -47,7 +48,7 @@ impl CappedOutput {
         Ok(Self(limited))
     }
 
-    /// Keeps the limit until this group has no process left, or onrush ends.
+    /// Keeps the limit after this is dropped, until the group has no process left or onrush ends.
     pub fn leave_to(&self, group: Pid) {
         lock(&self.0).left_to = Some(group);
     }
@@ -74,7 +75,8 @@ fn watch(limited: &Mutex<CappedFile>) {
 }
 
 impl CappedFile {
-    /// Ends the limit with a line about the removed output, unless the file was left to a live process group.
+    /// Ends the limit, unless the file was left to a live process group. If output was removed, a line in the file says
+    /// so.
     fn end_unless_left(&mut self) {
         self.trim();
         if self.is_over || self.left_to.is_some_and(|group| test_kill_process_group(group).is_ok()) {
@@ -86,7 +88,7 @@ impl CappedFile {
                 "\n[onrush keeps the first {OUTPUT_MAX_MIB} MiB of this output; the rest, at least {} bytes, is left out]\n",
                 self.left_out
             );
-            // On a full disk, the line is lost.
+            // If the disk is full, the line is lost.
             let _ = self.file.write_all(line.as_bytes());
         }
     }

@@ -13,23 +13,23 @@ use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test
 use super::output::CappedOutput;
 use crate::proc;
 
-/// The live process groups. Clones share one list.
+/// The process groups that are alive. Clones share one list.
 #[derive(Clone, Debug)]
 pub struct ProcessGroups {
     known: Arc<Mutex<LiveGroups>>,
-    /// The open-file limit of each process: the one with which this process was started. (A run raises its own.)
-    /// `None`: unlimited.
+    /// The open-file limit for started processes: the one that this process had at its own start, because a run raises
+    /// its own. `None`: unlimited.
     files: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct LiveGroups {
     ids: Vec<Pid>,
-    /// True if no more groups may be started.
+    /// True once no more groups may be started.
     is_over: bool,
 }
 
-/// A shell command and everything it starts. Dropping this ends all of them.
+/// A shell command and everything it starts. Dropping this ends all of these processes.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     child: Child,
@@ -41,12 +41,12 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroups {
-    /// Kills all groups and prevents new ones, before this process is ended.
+    /// Kills all groups and prevents new ones, before this process ends.
     pub fn kill(&self) {
         let mut known = self.lock();
         known.is_over = true;
         for &id in &known.ids {
-            // A group that has ended meanwhile needs no signal.
+            // If the group has ended in the meantime, it needs no signal.
             let _ = kill_process_group(id, Signal::KILL);
         }
     }
@@ -63,12 +63,12 @@ impl Default for ProcessGroups {
 }
 
 impl ProcessGroup {
-    /// Starts a command in a shell, with additional environment variables and without input. Its output is appended to
-    /// a file.
+    /// Starts a command in a shell, without input and with additional environment variables. Its output is appended to
+    /// a file. `grace`: time between SIGTERM and SIGKILL when the group is ended.
     ///
     /// # Errors
     ///
-    /// If the command cannot be started.
+    /// Fails if the command cannot be started.
     pub fn start(
         command: &str,
         environment: &[(String, String)],
@@ -92,20 +92,20 @@ impl ProcessGroup {
         Ok(Self { child, id, grace, groups: groups.clone(), output: limited })
     }
 
-    /// The exit status of the command; `None` while it is running.
+    /// The exit status of the command itself; `None` while it is running.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends all remaining processes of the group, first with SIGTERM, then with SIGKILL.
+    /// Ends all processes left in the group, first with SIGTERM, then with SIGKILL. Waits for them to end.
     pub fn end(&mut self) {
         if !self.groups.lock().ids.contains(&self.id) {
             return;
         }
         let deadline = Instant::now() + self.grace;
-        // A group that has ended by itself needs no signal.
+        // If the group has ended by itself, it needs no signal.
         let _ = kill_process_group(self.id, Signal::TERM);
-        // An ended process stays in its group until it is waited for.
+        // A process that has ended stays in its group until somebody waits for it.
         while self.status().is_none() || lives(self.id) {
             if Instant::now() >= deadline {
                 let _ = kill_process_group(self.id, Signal::KILL);
@@ -115,7 +115,7 @@ impl ProcessGroup {
             thread::sleep(POLL);
         }
         let _ = self.child.wait();
-        // A signal takes effect when its process runs. On a busy machine that takes time.
+        // A signal takes effect only when its process runs, which may take time on a busy machine.
         let deadline = Instant::now() + DYING_MAX;
         while lives(self.id) && Instant::now() < deadline {
             thread::sleep(POLL);
@@ -123,13 +123,13 @@ impl ProcessGroup {
         self.forget();
     }
 
-    /// Leaves the background processes of an ended command alive.
+    /// Lets the background processes of a command that has ended continue.
     pub fn leave(self) {
         self.output.leave_to(self.id);
         self.forget();
     }
 
-    /// Removes the group from the list of groups to end.
+    /// Removes the group from the list of live groups.
     fn forget(&self) {
         self.groups.lock().ids.retain(|&id| id != self.id);
     }
@@ -163,7 +163,7 @@ fn lives_by(id: Pid, proc: &str) -> bool {
     has_live_one || !is_listed
 }
 
-/// Runs its second argument with the first one as the open-file limit.
+/// A shell command that runs its second argument with the first one as the open-file limit.
 const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
 
 /// Maximum wait for the end of killed processes. A process that waits for a broken disk does not end.
@@ -172,7 +172,7 @@ const DYING_MAX: Duration = Duration::from_secs(5);
 /// Poll interval for the end of a process.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
-/// Describes the end of a command.
+/// Describes how a command ended: its exit status, or the signal.
 pub fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),

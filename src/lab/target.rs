@@ -1,4 +1,4 @@
-//! The target's command: starts a server, waits until it is ready, and ends it.
+//! The target's command: starts a server, waits until the server is ready, and ends it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,12 +16,12 @@ use super::process_group::{ProcessGroup, ProcessGroups, ending};
 use crate::program::screen;
 use crate::run::Interrupt;
 
-/// The options for starting the target's command.
+/// How to start the target's command.
 #[derive(Debug)]
 pub struct Start<'a> {
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// Additional environment variables.
+    /// Environment variables in addition to those of onrush.
     pub environment: &'a [(String, String)],
     /// The file to which the output is appended.
     pub output: &'a Path,
@@ -29,17 +29,17 @@ pub struct Start<'a> {
     pub timeout: Duration,
 }
 
-/// A started and ready target. Dropping it ends its process group.
+/// A target that was started and became ready. Dropping it ends its process group.
 #[derive(Debug)]
 pub struct TargetProcess(ProcessGroup);
 
-/// The reason why a target is not ready, as a sentence.
+/// Why a target did not become ready, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetNotReady {
     /// The command could not be started, for this reason.
     #[error("the target's command could not be started: {0}")]
     NotStarted(String),
-    /// Another server responds at the target's address.
+    /// Another server already responds at the target's address.
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
@@ -47,15 +47,15 @@ pub enum TargetNotReady {
     Died {
         /// Exit status of the command.
         status: ExitStatus,
-        /// Last lines of the output.
+        /// Last lines of the command's output.
         output: String,
     },
     /// The target was not ready in time. Its command was ended.
     #[error("the target was not ready within {timeout:?}, so its command was ended")]
     Late {
-        /// The time allowed.
+        /// The time that was allowed.
         timeout: Duration,
-        /// Last lines of the output.
+        /// Last lines of the command's output.
         output: String,
     },
     /// The experiment was interrupted. The command was ended.
@@ -64,8 +64,8 @@ pub enum TargetNotReady {
 }
 
 impl TargetNotReady {
-    /// The last lines that the command printed, for the terminal only: they may have secrets. `None`: it was not
-    /// started, or the reason is another one.
+    /// The last lines that the command printed, for the terminal only, because they may contain secrets. `None` if the
+    /// reason is not the command's end or delay.
     pub fn printed(&self) -> Option<&str> {
         match self {
             Self::Died { output, .. } | Self::Late { output, .. } => Some(output),
@@ -75,12 +75,13 @@ impl TargetNotReady {
 }
 
 impl TargetProcess {
-    /// Starts the target's command and waits until the target is ready. `is_ready` polls it, within the given time.
+    /// Starts the target's command and waits until the target is ready. `is_ready` asks the target once, and must
+    /// return within the given time.
     ///
     /// # Errors
     ///
-    /// If the target does not become ready in time. Then none of its processes is left.
-    /// When it does not become ready in time. Then no process of it is left.
+    /// Fails if another server already responds, or if the target does not become ready in time. None of its processes
+    /// is left then.
     pub fn start(
         start: &Start,
         mut is_ready: impl FnMut(Duration) -> bool,
@@ -122,7 +123,8 @@ impl TargetProcess {
     }
 }
 
-/// The last lines written to a file after its first `before` bytes, without known secrets; empty if unreadable.
+/// The last lines written to a file after its first `before` bytes, without known secrets; empty if they cannot be
+/// read.
 fn last_lines(file: &mut File, before: u64) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
@@ -131,7 +133,7 @@ fn last_lines(file: &mut File, before: u64) -> String {
         file.take(OUTPUT_BYTES).read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
-    // Redacted before splitting into lines and truncating these: a part of a secret would not be recognised.
+    // Redacted before the text is split into lines and these are shortened: a part of a secret would not be recognised.
     let text = screen::hidden(&secrets::redact_text(&String::from_utf8_lossy(&read().unwrap_or_default())));
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last: Vec<String> = lines.iter().rev().take(OUTPUT_LINES).rev().map(|line| escape(line.as_bytes())).collect();
@@ -142,7 +144,7 @@ fn last_lines(file: &mut File, before: u64) -> String {
 const POLL: Duration = Duration::from_millis(20);
 /// Time between SIGTERM and SIGKILL for a target's command.
 const GRACE: Duration = Duration::from_secs(5);
-/// Number of quoted lines of a target's output.
+/// Number of lines of a target's output that messages quote.
 const OUTPUT_LINES: usize = 3;
 /// Bytes at the end of the output that are searched for these lines.
 const OUTPUT_BYTES: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! The lines printed by an experiment: its plan, each run, and socket samples.
+//! The lines that an experiment prints: its plan, its runs, and summaries of socket samples.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use onrush_text::units;
 use super::PlannedTurn;
 use crate::record::{Buffer, Document, Extent, SocketSamples, Sockets};
 
-/// The text of `--plan`: points, order and time.
+/// The text that `--plan` prints: points, order and time.
 pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     let Experiment { name, rounds, order, points, .. } = experiment;
     let order = match order {
@@ -42,12 +42,12 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     text
 }
 
-/// The line before the first run, without the folder: the number of runs and their total duration.
+/// The line before the first run, without the folder: number of runs and total duration.
 pub fn summary(experiment: &Experiment) -> String {
     format!("{}: {}{}", experiment.name, units::counted(experiment.planned_runs(), "run"), length(experiment))
 }
 
-/// The total duration of the runs including warm-ups, as the end of a line; empty if unknown.
+/// The total duration of the runs with their warm-ups, as the end of a line; empty if unknown.
 fn length(experiment: &Experiment) -> String {
     let of = |point: &Point| {
         let Stop { duration, .. } = point.plan.stop;
@@ -57,7 +57,7 @@ fn length(experiment: &Experiment) -> String {
     round.map_or_else(String::new, |round| format!(", at least {}", units::exact(round * experiment.rounds)))
 }
 
-/// The start of the line about a run: its number, point and round.
+/// The start of the line about a run: its number, its point and its round.
 pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
     let runs = experiment.planned_runs();
     let words = experiment.levels_in_words(point);
@@ -65,7 +65,7 @@ pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u6
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }
 
-/// The figures of a run, as a part of a line.
+/// The figures of a run, for the middle of a line.
 pub fn measured(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {
@@ -109,8 +109,8 @@ pub fn measured(document: &Document) -> String {
     words
 }
 
-/// The socket samples of a point's runs: for each figure the median of the medians, the minimum and the maximum. `None`
-/// without samples.
+/// Summary of the socket samples of a point's runs. For each figure: the median of the runs' medians, the minimum, and
+/// the maximum. `None` without samples.
 pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
     let figure = |of: fn(&SocketSamples) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
         let extents: Vec<Extent> = sampled.iter().filter_map(of).collect();

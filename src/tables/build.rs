@@ -85,8 +85,8 @@ pub fn summary_table(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     Grid { heads, rows }.without_empty(key.len() + 1)
 }
 
-/// Difference between the largest and the smallest value, in per cent of the median; `None` if a value is unknown or the
-/// median is zero.
+/// Difference between the largest and the smallest value, in per cent of the median; `None` if a value is unknown or
+/// the median is zero.
 fn spread_percent(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
     Number::from_value((max - min) / median * 100.0)

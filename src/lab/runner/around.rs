@@ -1,4 +1,4 @@
-//! Sets up and undoes the environment of points and runs: host settings, hooks, and the target's command.
+//! Sets up the environment of points and runs, and undoes it: host settings, hooks, and the target's command.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -13,27 +13,27 @@ use crate::run::Interrupt;
 use crate::session::ask;
 use crate::sysctl::{self, Loan, SettingName};
 
-/// The environment of points and runs.
+/// The environment in which points and runs take place.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
     /// The borrowed settings; `None` if no point changes any.
     loan: Option<Loan>,
     /// The running process groups.
     groups: ProcessGroups,
-    /// Point and round of the last set-up, successful or not.
+    /// Point and round that were last set up, successfully or not.
     at: Option<(usize, u32)>,
-    /// True if the last set-up succeeded.
+    /// True if they were set up successfully.
     is_set_up: bool,
     target: Option<TargetProcess>,
     /// True if a failure in this attempt at a run ends the experiment.
     pub is_fatal: bool,
-    /// True if something failed after a run was measured.
+    /// True if something failed after a run had been measured.
     pub has_failed: bool,
     /// Settings that could not be restored between points.
     unrestored: Vec<String>,
 }
 
-/// When a hook is run.
+/// The moment at which a hook is run.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HookMoment {
     BeforePoint,
@@ -63,11 +63,12 @@ impl HookMoment {
 }
 
 impl<'a> Around<'a> {
-    /// Nothing is set up yet. From now on, a second signal kills started commands and restores changed settings.
+    /// Prepares the environment without setting anything up. From now on, a second signal kills started commands and
+    /// restores changed settings. Prints notes on settings with side effects.
     ///
     /// # Errors
     ///
-    /// If settings must be changed, but this is not allowed or not possible.
+    /// Fails if settings must be changed, but this is not allowed or not possible.
     pub fn new(experiment: &'a Experiment, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
@@ -106,11 +107,11 @@ impl<'a> Around<'a> {
         })
     }
 
-    /// Sets every value of every setting once, to detect rejected values before the first run.
+    /// Sets every setting to each of its values once, so that rejected values are known before the first run.
     ///
     /// # Errors
     ///
-    /// The rejected value, with the reason.
+    /// Fails with the value that was rejected, and the reason.
     pub fn try_settings(&mut self) -> anyhow::Result<()> {
         let Some(loan) = &self.loan else { return Ok(()) };
         let mut tried: Vec<&(String, String)> = Vec::new();
@@ -130,11 +131,11 @@ impl<'a> Around<'a> {
         if unrestored.is_empty() { Ok(()) } else { Err(anyhow!(unrestored.join("; "))) }
     }
 
-    /// Sets everything up for a point, unless already done.
+    /// Sets everything up for a point, unless this has already been done.
     ///
     /// # Errors
     ///
-    /// The failed step, with the reason.
+    /// Fails with the step that failed, and the reason.
     pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let is_there = self.is_set_up && self.at.is_some_and(|(at, _)| at == point);
         if is_there && self.target_end().is_none() {
@@ -153,10 +154,10 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Undoes the set-up of the last point, if any.
+    /// Undoes what was set up for the last point, if anything.
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
-        // Runs even after a signal, because it undoes the work of `before_point`.
+        // Runs even after a signal, because it undoes what `before_point` did.
         if let Err(line) = self.hook(HookMoment::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
@@ -165,17 +166,17 @@ impl<'a> Around<'a> {
         self.is_set_up = false;
     }
 
-    /// Describes the end of the target's command, if it ended by itself.
+    /// Describes how the target's command ended by itself; `None` while it is running, or if there is none.
     pub fn target_end(&mut self) -> Option<String> {
         let status = self.target.as_mut()?.ended()?;
         Some(format!("the target's command ended by itself, with {}", ending(status)))
     }
 
-    /// Runs a hook for the current point, if the experiment has it.
+    /// Runs a hook for the current point; does nothing if the experiment does not have this hook.
     ///
     /// # Errors
     ///
-    /// A description of the failure.
+    /// Returns a description of the failure.
     pub fn hook(&mut self, when: HookMoment, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
@@ -196,14 +197,14 @@ impl<'a> Around<'a> {
         Err(format!("{line}; what it printed is in {}", path.display()))
     }
 
-    /// Restores all settings. Returns one line per setting that could not be restored.
+    /// Restores all settings. Returns a line about each that could not be restored.
     pub fn restore(&mut self) -> Vec<String> {
         let mut unrestored = std::mem::take(&mut self.unrestored);
         unrestored.extend(self.loan.iter().flat_map(Loan::restore));
         unrestored
     }
 
-    /// Gives settings the values of a point, and restores all others.
+    /// Sets the settings of a point to their values, and restores all others.
     fn set(&mut self, point: usize) -> Result<(), String> {
         let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
         self.unrestored.extend(loan.restore());
@@ -217,7 +218,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Starts the target's command, if any.
+    /// Starts the target's command, if there is one, and waits until the target is ready.
     fn start(&mut self, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
         let point = &self.experiment.points[point];
@@ -240,7 +241,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Environment variables with the names of the point and the round, for commands.
+    /// Environment variables for commands, which describe the point and the round.
     fn environment(&self) -> Vec<(String, String)> {
         let Some((point, round)) = self.at else { return Vec::new() };
         let Experiment { factors, points, .. } = self.experiment;

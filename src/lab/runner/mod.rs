@@ -1,5 +1,6 @@
-//! Executes an experiment, from its plan to its exit code. A run has the steps of
-//! [`single::run_and_report`](crate::single::run_and_report) except for the output. This file has the steps around all runs.
+//! Executes an experiment, from its plan to its exit code. A run takes the steps of
+//! [`single::run_and_report`](crate::single::run_and_report), except for the output. This file has the steps before and
+//! after all runs.
 
 mod around;
 mod preflight;
@@ -32,7 +33,7 @@ use crate::tables::{self, Columns, TableForm, TableOptions};
 use around::Around;
 use runs::LabRuns;
 
-/// Executes an experiment, or shows its plan.
+/// Executes an experiment, or only shows its plan; returns the exit code.
 pub(super) fn carry_out(lab: LabCommand) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
@@ -58,11 +59,11 @@ pub(super) fn carry_out(lab: LabCommand) -> u8 {
     })
 }
 
-/// Reads the files needed by runs and those to attach, and checks the names of settings. May wait for a file forever.
+/// Reads the files that runs need and those to attach, and checks the names of settings. May wait forever for a file.
 ///
 /// # Errors
 ///
-/// A file that cannot be read, or a name that cannot be a setting here.
+/// Fails with a file that cannot be read, or a name that cannot be that of a setting here.
 fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
     for point in &mut experiment.points {
         point.plan.read_files()?;
@@ -76,7 +77,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
     experiment.attach.iter().map(|path| AttachedFile::read(path)).collect()
 }
 
-/// The secrets of an experiment's runs and commands.
+/// The secrets in the runs and commands of an experiment.
 fn known(experiment: &Experiment) -> KnownSecrets {
     let server = experiment.server.as_ref();
     let of_target = server.and_then(|server| server.command.as_ref());
@@ -86,7 +87,7 @@ fn known(experiment: &Experiment) -> KnownSecrets {
     KnownSecrets::of_all(plans, experiment::commands(&experiment.hooks, of_target, of_points))
 }
 
-/// A stored plan with these secrets redacted in its values.
+/// A stored plan in which the values no longer contain these secrets.
 fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
     fn hide(value: &mut toml::Value, known: &KnownSecrets) {
         match value {
@@ -104,32 +105,32 @@ fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
 /// Counts of runs by outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunCounts {
-    /// Measured runs, including those before a `--resume`.
+    /// Number of measured runs, including those measured before a `--resume`.
     measured: u64,
-    /// Runs that failed after all retries.
+    /// Number of runs that failed in every attempt.
     failed: u64,
-    /// Runs with a broken gate.
+    /// Number of runs with a broken gate.
     broken: u64,
-    /// Runs with an undecided gate, but no broken one.
+    /// Number of runs with an undecided gate but no broken one.
     undecided: u64,
     /// True if onrush itself was the limit of a run with `--strict`.
     is_our_fault: bool,
     /// True if a signal ended the experiment.
     is_interrupted: bool,
-    /// True if another failure occurred or ended the experiment, and was reported.
+    /// True if something else failed, and was reported.
     is_given_up: bool,
-    /// The reason for a first request without a response, if any.
+    /// Why the first request to a target got no response, if it got none.
     unasked: Option<Unasked>,
 }
 
-/// The reason why the first request to a target got no response.
+/// Why the first request to a target got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unasked {
-    /// Not prepared: a name could not be resolved, or a script failed.
+    /// The request was not prepared: a name could not be resolved, or a script failed.
     Wrong,
-    /// Not sent: every connection was refused.
+    /// The request was not sent: every connection was refused.
     NotStarted,
-    /// Sent without a response, or a prerequisite of the target failed.
+    /// The request was sent without a response, or the target's environment could not be set up.
     NoResponse,
 }
 
@@ -140,7 +141,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     screen::hide(known.clone());
     experiment.shown = without(&experiment.shown, &known)?;
     let experiment = &*experiment;
-    // Before the folder is created, so that a refusal leaves none.
+    // This comes before the folder is created, so that a refusal leaves no folder behind.
     let mut around = Around::new(experiment, &signals)?;
     around.try_settings()?;
     let (folder, made) = open(experiment, &attached, &signals)?;
@@ -155,7 +156,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-    // All results are read, possibly including a file put there by somebody else that never ends.
+    // All results are read. Somebody else may have put a file there that never ends.
     let is_shown = sum.measured == 0 || signals.interrupt.run_blocking(|| show(experiment, &folder, is_verbose));
     let is_kept = !discard(experiment, &folder);
     say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
@@ -163,7 +164,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
     let unasked = sum.unasked.filter(|_| has_nothing);
     let codes = [
-        // If every run failed, the message that nothing was measured says more.
+        // If every run failed, it is more useful to say that nothing was measured.
         (EXIT_WRONG, failure.is_some() || has_failed && !has_nothing || unasked == Some(Unasked::Wrong)),
         (EXIT_NOT_STARTED, unasked == Some(Unasked::NotStarted)),
         (EXIT_NOTHING_COMPLETED, has_nothing),
@@ -175,8 +176,8 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     Ok(highest_precedence(ORDER, &codes))
 }
 
-/// The last line: the number of measured runs, the folder, and how to continue. Without a folder there is nothing to
-/// continue.
+/// The last line: the number of measured runs, the folder, and how to continue. Without a folder, nothing can be
+/// continued.
 fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
     let runs = experiment.planned_runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
@@ -204,12 +205,12 @@ fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> Stri
     line
 }
 
-/// Prints the answer: a table and the conclusions. Writes them and all figures to the folder, and with `is_verbose`
-/// prints the figures too. Returns true if everything succeeded.
+/// Prints the answer: a table and the conclusions. Writes them and all figures to the folder; with `is_verbose`, the
+/// figures are printed, too. True if everything succeeded.
 fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let path = match folder.here() {
         Ok(path) => path,
-        // The failure has ended the runs, and has been reported.
+        // The failure has ended the runs and has already been reported.
         Err(_) => return false,
     };
     let table = |columns, form| {
@@ -230,7 +231,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         let answer = compare::answer_experiment(path);
         screen.print(&format!("\n{}", answer.text));
         answer.said.iter().for_each(|line| say(&format!("note: {line}")));
-        // With a single measured point there is nothing to compare.
+        // If only one point was measured, there is nothing to compare.
         is_written &= compared.text.is_empty() || write("comparison.txt", &compared.text);
     }
     if is_verbose {
@@ -245,7 +246,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     is_written && failure.is_none()
 }
 
-/// Prints a summary of the socket samples of each point, if any.
+/// Prints a summary of the socket samples of each point that has some.
 fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.output.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
@@ -257,8 +258,8 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     }
 }
 
-/// The folder: a new one, or that of an experiment to continue. A signal that ends this process leaves no half-written
-/// file in it.
+/// Creates the folder, or opens that of an experiment to be continued. If a signal ends this process, no half-written
+/// file remains in it.
 fn open(
     experiment: &Experiment,
     attached: &[AttachedFile],
@@ -298,17 +299,17 @@ fn open(
     }
 }
 
-/// Removes a new folder without results; returns true if it did.
+/// Removes a new folder that contains no results. True if it was removed.
 fn discard(experiment: &Experiment, folder: &Folder) -> bool {
     let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.discard();
     if is_discarded && experiment.folder == ResultDestination::New(None) {
-        // Succeeds unless another experiment has left something in it.
+        // Fails if another experiment has left something there.
         let _ = std::fs::remove_dir(RESULTS);
     }
     is_discarded
 }
 
-/// A new folder with the given name, or named after the time and the experiment.
+/// Creates a folder with the given path, or else one named after the time and the experiment.
 fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {
     if let Some(path) = path {
         return Folder::create(path, is_private);
@@ -319,7 +320,8 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
     create_in(results, &named(name, at), is_private)
 }
 
-/// A new folder with this name, or with the first free number after it: other experiments may start in the same second.
+/// Creates a folder with this name, or with the first unused number after it, because several experiments may start in
+/// the same second.
 fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Folder> {
     let mut names = (1_u32..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
     let created = names.find_map(|name| match Folder::create(&results.join(name), is_private) {
@@ -339,14 +341,14 @@ fn named(name: &str, at: &str) -> String {
     format!("{}-{}-{name}", digits(date), digits(time))
 }
 
-/// The facts about an experiment that starts now.
+/// The facts to record about an experiment that starts now.
 fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOrigin> {
     let plans = experiment.points.iter().map(|point| &point.plan);
     let materials = plans.flat_map(|plan| plan.files()).filter(|file| !file.name.is_empty());
     let materials: std::collections::BTreeMap<String, String> =
         materials.map(|file| (file.name.clone(), file.sha256())).collect();
     let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-    // More rounds do not make a different experiment.
+    // An experiment with more rounds is still the same one.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
     let digest = onrush_plan::file_contents::sha256_hex(content.as_bytes());
@@ -363,7 +365,7 @@ fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOri
     })
 }
 
-/// The first difference from the facts at the start, if any.
+/// Describes the first fact that has changed since the start; `None` if all are the same.
 fn change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
     if before.digest != now.digest {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));

@@ -19,7 +19,7 @@ use crate::session::ask::{TargetRefused, ask as request};
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FirstResponse {
-    /// The point: its factors and levels as shown.
+    /// The point: its varied factors with their levels, as shown to the user.
     point: String,
     /// URL of the target, without secrets.
     url: String,
@@ -27,22 +27,22 @@ pub(super) struct FirstResponse {
     body_bytes: u64,
     /// Head of the response, without secrets.
     head: String,
-    /// True if the response says that the port expects TLS.
+    /// True if the response indicates that the port expects TLS.
     #[serde(skip)]
     expects_tls: bool,
-    /// True for an unsuccessful status.
+    /// True if the status is unsuccessful.
     #[serde(skip)]
     is_failure: bool,
-    /// True if the successful statuses were specified.
+    /// True if the user specified which statuses are successful.
     #[serde(skip)]
     has_list: bool,
-    /// The fault of the response, if it failed a check.
+    /// What is wrong with the response, if it failed a check.
     #[serde(skip)]
     failed_check: Option<String>,
 }
 
 impl FirstResponse {
-    /// Redacts these secrets in the response.
+    /// Redacts these secrets in the parts of the response.
     pub fn without(mut self, known: &KnownSecrets) -> Self {
         for text in [&mut self.point, &mut self.url, &mut self.head] {
             *text = known.hide_in(text);
@@ -50,7 +50,8 @@ impl FirstResponse {
         self
     }
 
-    /// A sentence about a probably unwanted status or a failed check.
+    /// A sentence about a status that is probably not wanted, or about a failed check; `None` if the response is as
+    /// expected.
     pub fn doubt(&self) -> Option<String> {
         const AN_ERROR: &str = "every response like it counts as an error";
         let Self { point, url, .. } = self;
@@ -67,11 +68,12 @@ impl FirstResponse {
     }
 }
 
-/// Sends one request to the target of each of these points.
+/// Sends one request to the target of each of these points, after setting the point up. Points with equal requests and
+/// targets share one. A signal ends the series early.
 ///
 /// # Errors
 ///
-/// The target without a response, and the reason as text and as a kind.
+/// Returns a sentence with the target that did not respond and the reason, and the kind of reason.
 pub(super) fn ask(
     experiment: &Experiment,
     points: &BTreeSet<usize>,
@@ -99,7 +101,7 @@ pub(super) fn ask(
     Ok(responses)
 }
 
-/// True if two points have equal requests and targets.
+/// True if two points have the same target and the same request.
 fn is_alike(one: &Point, other: &Point) -> bool {
     let key = |point: &Point| {
         let Plan { target, connect, request, .. } = point.plan.clone();

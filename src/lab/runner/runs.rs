@@ -22,38 +22,38 @@ use crate::session::{self, ask::fault};
 
 pub(super) struct LabRuns<'a> {
     experiment: &'a Experiment,
-    /// Secrets of the experiment.
+    /// The secrets of the experiment.
     known: &'a KnownSecrets,
     folder: Folder,
-    /// Id of all results of the experiment.
+    /// Id that all results of the experiment have in common.
     id: String,
     interrupt: Interrupt,
     around: Around<'a>,
     sum: RunCounts,
-    /// Points with notes already printed.
+    /// Points whose notes have already been printed.
     noted: BTreeSet<usize>,
-    /// True if every run has a line, not only failed ones.
+    /// True to print a line about each run, not only about failed ones.
     is_verbose: bool,
 }
 
-/// The end of one attempt at a run.
+/// How an attempt at a run ended.
 enum AttemptEnd {
     Measured,
-    /// The reason why the run does not count.
+    /// The attempt does not count, for this reason.
     Failed(String),
     Interrupted,
 }
 
-/// One attempt at a run. Even a failed attempt may have measured something.
+/// An attempt at a run. Even one that failed may have measured something.
 struct Attempt {
     ended: AttemptEnd,
     document: Option<Box<Document>>,
-    /// Number of notes that put the result in doubt. They are the document's first ones.
+    /// Number of notes that cast doubt on the result. They come first in the document.
     doubts: usize,
 }
 
 impl Attempt {
-    /// An attempt without a measurement.
+    /// An attempt that measured nothing, for this reason.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
         let ended = if interrupt.is_requested() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
         Self { ended, document: None, doubts: 0 }
@@ -61,7 +61,8 @@ impl Attempt {
 }
 
 impl<'a> LabRuns<'a> {
-    /// Prepares runs that write to a folder. `id` is common to all results. `is_verbose`: every run has a line.
+    /// Prepares runs whose results are written to a folder. `id`: the id of the experiment. `is_verbose`: print a line
+    /// about each run.
     pub fn new(
         experiment: &'a Experiment,
         known: &'a KnownSecrets,
@@ -84,17 +85,17 @@ impl<'a> LabRuns<'a> {
         }
     }
 
-    /// Returns the folder after the last run.
+    /// Gives back the folder after the last run.
     pub fn into_folder(self) -> Folder {
         self.folder
     }
 
-    /// Outcomes of the runs so far.
+    /// Counts of the runs so far, by outcome.
     pub fn sum(&self) -> RunCounts {
         self.sum
     }
 
-    /// Makes all runs not measured before.
+    /// Makes all runs in this order, except those already measured before.
     pub fn all(&mut self, turns: &[PlannedTurn]) -> anyhow::Result<()> {
         self.log("begun")?;
         let mut left = Vec::new();
@@ -122,8 +123,8 @@ impl<'a> LabRuns<'a> {
         self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
-    /// True if a run was measured before a `--resume`; then counts it with its broken gates. Any other file with the
-    /// name of the result is renamed.
+    /// True if a run was measured before a `--resume`; its gates are then counted. Any other file with the name of its
+    /// result is renamed, and the run is repeated.
     fn is_taken(&mut self, turn: &PlannedTurn) -> anyhow::Result<bool> {
         let name = self.file(turn);
         if !self.folder.has(&name) {
@@ -162,8 +163,8 @@ impl<'a> LabRuns<'a> {
         Ok(false)
     }
 
-    /// Counts a run with a broken or undecided gate, or limited by onrush itself with `--strict`; returns true for
-    /// either.
+    /// Counts a run if one of its gates is broken or undecided, or if onrush itself was its limit with `--strict`. True
+    /// if one of these is so.
     fn judge(&mut self, document: &Document) -> bool {
         let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
         let (is_broken, is_our_fault) = (breaks(false), breaks(true));
@@ -174,14 +175,16 @@ impl<'a> LabRuns<'a> {
         is_broken || is_undecided || is_our_fault
     }
 
-    /// Ends started commands and restores borrowed settings. Returns one line per setting that was not restored.
+    /// Ends started commands and restores borrowed settings. Returns a line about each setting that could not be
+    /// restored.
     pub fn leave(&mut self) -> Vec<String> {
         self.around.leave_point(&self.folder);
         self.sum.is_given_up |= self.around.has_failed;
         self.around.restore()
     }
 
-    /// Sends one request to the target of each of these points; returns true if the runs may start.
+    /// Sends one request to the target of each of these points, and prints doubts about the responses. True if the runs
+    /// may start.
     fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
         let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
         if self.interrupt.is_requested() {
@@ -208,7 +211,7 @@ impl<'a> LabRuns<'a> {
         format!("{}-{}.json", self.experiment.points[turn.point].file, turn.round + 1)
     }
 
-    /// Makes one run with its retries; returns true if the experiment continues.
+    /// Makes one run, and repeats it if it fails. True if the experiment goes on.
     fn turn(&mut self, before: usize, turn: PlannedTurn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
@@ -228,7 +231,7 @@ impl<'a> LabRuns<'a> {
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
-            // A measurement that cannot be stored is at least printed.
+            // If a measurement cannot be stored, at least its figures are printed.
             if is_wrong || self.is_verbose || kept.is_err() {
                 say(&line);
             }
@@ -252,7 +255,7 @@ impl<'a> LabRuns<'a> {
         Ok(!self.must_stop())
     }
 
-    /// True if a failure ends the experiment, after printing so.
+    /// True if the last failure ends the experiment, which is then printed.
     fn must_stop(&mut self) -> bool {
         let must_stop = self.around.is_fatal;
         if must_stop {
@@ -262,7 +265,8 @@ impl<'a> LabRuns<'a> {
         must_stop
     }
 
-    /// Writes a run's document, under another name if the run does not count. Renames its socket samples accordingly.
+    /// Writes the document of a run. If the run does not count, `kind` is part of the file's name. Its socket samples
+    /// are renamed accordingly.
     fn keep(&self, turn: &PlannedTurn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
         let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
@@ -275,7 +279,8 @@ impl<'a> LabRuns<'a> {
         Ok(())
     }
 
-    /// Prints the notes of the first run of a point, or only its doubts. Later runs of the point have similar ones.
+    /// Prints the notes on the first run of a point, or only its doubts. Later runs of the point have similar notes and
+    /// print none.
     fn print_notes(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
         const NOTES: usize = 3;
         let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
@@ -286,7 +291,7 @@ impl<'a> LabRuns<'a> {
         }
     }
 
-    /// Prints a fault as a GitHub annotation, if requested.
+    /// Prints what is wrong with a run as a GitHub annotation, if this was requested.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
         if is_wrong && point.plan.output.annotates {
             say(&judge::annotation(line));
@@ -309,7 +314,7 @@ impl<'a> LabRuns<'a> {
         let progress = format!("run {} of {}: ", before + 1, self.experiment.planned_runs());
         let AttemptResult { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
-        // Runs even after a signal, because it undoes the work of `before_run`.
+        // Runs even after a signal, because it undoes what `before_run` did.
         let after = self.around.hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_requested(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
@@ -351,21 +356,21 @@ impl<'a> LabRuns<'a> {
     }
 }
 
-/// The file for the socket samples of a run, derived from the name of its result.
+/// Name of the file with a run's socket samples, derived from the name of its result.
 fn samples(name: &str) -> String {
     format!("sockets-{name}.ndjson")
 }
 
-/// The outcome of a session.
+/// What a session of one run gave.
 struct AttemptResult {
     document: Option<Box<Document>>,
-    /// Number of notes that put the result in doubt. They are the first ones.
+    /// Number of notes that cast doubt on the result. They come first.
     doubts: usize,
-    /// The reason for a failure; `None` without one.
+    /// The reason why the attempt failed; `None` if it did not.
     reason: Option<String>,
 }
 
-/// Runs one session. `progress` starts its progress line.
+/// Runs one session. `progress` is the start of its progress line.
 fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> AttemptResult {
     measure(plan, progress, interrupt).unwrap_or_else(|error| AttemptResult {
         document: None,
