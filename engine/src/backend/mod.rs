@@ -11,8 +11,8 @@
 //! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful
 //!   connect, everything that arrives is reported, without further calls, until the end of the stream or an error.
 //! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
-//! * [`Backend::wait`] starts the queued operations and blocks until an event or a deadline; [`Backend::next_completion`] then
-//!   returns the completions one by one. Received bytes are lent until the next call.
+//! * [`Backend::wait`] starts the queued operations and blocks until an event or a deadline;
+//!   [`Backend::next_completion`] then returns the completions one by one. Received bytes are lent until the next call.
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
 //!   one [`Backend::gather`], a later one may have an earlier time.
 
@@ -177,8 +177,8 @@ pub trait Backend {
     /// [`Backend::close`] may be counted later.
     fn take_sent_count(&mut self) -> u64;
 
-    /// Ends every send in flight, so that [`Backend::take_sent_count`] is final. After the run, queued bytes are never handed
-    /// over, and nothing more is reported.
+    /// Ends every send in flight, so that [`Backend::take_sent_count`] is final. After the run, queued bytes are never
+    /// handed over, and nothing more is reported.
     fn stop(&mut self) {}
 
     /// Gives up those of these idle connections on which nothing has arrived, so that another backend can
@@ -224,7 +224,8 @@ pub trait Backend {
     /// Takes the next completion; `None`: no more until the next [`Backend::wait`].
     fn next_completion(&mut self) -> Option<Completion>;
 
-    /// The bytes of the last [`What::Received`] that [`Backend::next_completion`] returned. The caller may change them in place.
+    /// The bytes of the last [`What::Received`] that [`Backend::next_completion`] returned. The caller may change them
+    /// in place.
     fn received_bytes(&mut self) -> &mut [u8];
 }
 

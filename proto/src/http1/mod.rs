@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Responses arrive in the order of the requests, so the state belongs to the oldest request in flight: `collect` and
-//! `head` read its head, `body` and `chunked` its body. Any end of the connection makes the state *ending*: the requests
-//! still in flight fail, then the connection drains, and from then on all bytes are ignored.
+//! `head` read its head, `body` and `chunked` its body. Any end of the connection makes the state *ending*: the
+//! requests still in flight fail, then the connection drains, and from then on all bytes are ignored.
 //!
 //! Bytes without a request in flight are the server's last word, or a mistake: *unasked*, until their head is complete.
 //!

@@ -10,8 +10,8 @@
 //!
 //! `sender` writes requests, one header block for all connections. `input` reads frames in place; `hpack` decodes their
 //! header blocks, unless `memo` remembers them; `streams` finds the request by its stream number, and `response` knows
-//! which parts may follow. A stream error resets the stream. A connection error ends the connection with GOAWAY, and the
-//! requests in flight fail: that is in `ending`.
+//! which parts may follow. A stream error resets the stream. A connection error ends the connection with GOAWAY, and
+//! the requests in flight fail: that is in `ending`.
 //!
 //! The protocol never buffers a body, never copies a received one, and allocates nothing for a request and its response
 //! once it has seen similar ones. It never sends a request again: that is the driver's decision.
