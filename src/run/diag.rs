@@ -36,11 +36,11 @@ pub type SocketId = [u8; 48];
 pub struct SocketInfo {
     /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// Identity of the socket.
+    /// Identity of the socket, by which [`read_sockets`] finds it again.
     pub id: SocketId,
-    /// Local address and port.
+    /// Local address and port; an IPv4-mapped IPv6 address is given as IPv4.
     pub local: SocketAddr,
-    /// Remote address and port.
+    /// Remote address and port; an IPv4-mapped IPv6 address is given as IPv4.
     pub peer: SocketAddr,
     /// Listening sockets: length of the accept queue.
     pub waiting: u32,
@@ -211,7 +211,7 @@ pub fn parse_endpoints(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     Some((v6, [address(0, 4)?, address(2, 20)?]))
 }
 
-/// The attributes of a reply with their numbers.
+/// The attributes in the kernel's message about one socket, each with its number.
 pub fn reply_attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = body.get(ANSWER..).unwrap_or_default();
     std::iter::from_fn(move || {

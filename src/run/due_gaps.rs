@@ -22,7 +22,7 @@ const REDRAWN_MAX: f64 = 20e6;
 pub struct DueGap {
     /// From the first due request to the next response on any thread, or to the end of the run.
     pub gap: Gap,
-    /// Number of requests that became due.
+    /// Number of requests that became due in the gap.
     pub due: u64,
 }
 

@@ -112,9 +112,9 @@ pub fn connections_within_limit(plan: &Plan, shortage: Option<Shortage>) -> Opti
 /// The address-space limit leaves too little for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cramped {
-    /// Threads of the run.
+    /// Number of threads in the run.
     pub threads: u32,
-    /// Connections the run would open.
+    /// Number of connections that the run would open.
     pub connections: u32,
     /// Address space needed, in MiB.
     pub needed_mib: u64,
@@ -247,7 +247,7 @@ pub fn read_cpu_field(name: &str) -> Option<String> {
     find_proc_field(&read_small_file("/proc/cpuinfo")?, name)
 }
 
-/// The value of the first line `name : value`.
+/// The value of the first line `name : value` with this name; `None` if there is none.
 pub fn find_proc_field(text: &str, name: &str) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(key, _)| key.trim_end() == name).map(|(_, value)| value.trim().to_owned())

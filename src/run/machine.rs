@@ -21,11 +21,11 @@ pub struct MachineShare {
     pub connections: u64,
     /// ... and the open-file limit that kept it below the plan, if any.
     pub shortage: Option<Shortage>,
-    /// Requests sent.
+    /// Number of requests sent.
     pub started: u64,
-    /// Complete responses received.
+    /// Number of complete responses received.
     pub completed: u64,
-    /// Failures of all kinds.
+    /// Number of errors, as in the metric `errors`.
     pub failures: u64,
     /// Time from the start of measuring to the end of this share, or to the last row received.
     pub elapsed: Duration,

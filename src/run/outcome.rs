@@ -35,7 +35,7 @@ pub struct Outcome {
     pub beside: Option<Duration>,
     /// Total suspension of the machine during the run, including the warm-up. No other duration here includes it.
     pub suspended: Duration,
-    /// Reason the run ended.
+    /// Reason why the run ended.
     pub ended: RunEnd,
     /// Precision of the `--until` metrics at the end.
     pub until: Option<StopRuleResult>,
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub stages: Vec<Totals>,
     /// Shares of the workers, in order.
     pub workers: Vec<WorkerShare>,
-    /// Facts about the machine.
+    /// Facts about the machine that ran it.
     pub host: host::HostFacts,
     /// Local ports at the end, if the run exhausted them.
     pub ports: Option<Ports>,
@@ -85,7 +85,7 @@ pub struct Outcome {
     pub known: KnownSecrets,
     /// Number of requests that the script pipelines, if known before the run.
     pub batch: usize,
-    /// True if a script delayed requests.
+    /// True if pauses in a script delayed requests.
     pub pauses: bool,
     /// True if the script's `delay()` ever returned something other than a number.
     pub pauses_unread: bool,
@@ -143,7 +143,7 @@ pub enum Breakdown {
 /// Reason a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
-    /// The duration elapsed.
+    /// The duration has elapsed.
     #[default]
     Duration,
     /// All requests of `-n` have ended.
@@ -211,7 +211,7 @@ impl Outcome {
         }
     }
 
-    /// A run that a signal ended before the start.
+    /// The outcome of a run that was cancelled before its start.
     pub fn interrupted(choice: &Choice) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { ended: RunEnd::NeverBegun, host: host::read_host_facts(), ..Self::new(choice.name, None, now) }

@@ -205,7 +205,7 @@ fn take_worker_share<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }
 
-/// The pacer of worker `index`.
+/// The pacer of worker `index`: when it sends its requests.
 pub(super) fn create_pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
         let slice_ns = config.rules.open_loop.map_or(0, |rules| rules.slice_ns);

@@ -14,14 +14,14 @@ use super::until::StopRule;
 /// Maximum time between two hand-overs of a busy worker.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
-/// The progress of a run.
+/// What a run has done so far.
 #[derive(Clone, Copy, Debug)]
 pub struct RunProgress<'a> {
     /// Time since the start of the run, or of its warm-up.
     pub elapsed: Duration,
     /// Length of the warm-up; `None` after its end.
     pub warm_up: Option<Duration>,
-    /// Responses so far, without the warm-up.
+    /// Number of responses so far, without the warm-up.
     pub requests: u64,
     /// Upper bound on how many of these responses answer requests that were sent in the warm-up.
     pub carried: u64,
@@ -71,7 +71,7 @@ pub(super) struct WholeRows {
 }
 
 impl WholeRows {
-    /// Rows of this length.
+    /// Rows that each cover `row_ns` nanoseconds.
     pub fn new(row_ns: u64) -> Self {
         Self { row_ns, given: 0, rows: VecDeque::new() }
     }
@@ -169,7 +169,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Collects from these workers.
+    /// Collects what these workers hand over.
     pub fn new(links: Vec<Arc<WorkerLink>>) -> Self {
         Self {
             shares: vec![WorkerProgress::default(); links.len()],
@@ -213,7 +213,7 @@ impl Collector {
         self.past_ns[index] = u64::MAX;
     }
 
-    /// Adds an interval of worker `index`.
+    /// Adds an interval that worker `index` handed over.
     pub(super) fn add_interval<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.recent += interval;
         let share = &mut self.shares[index];

@@ -10,7 +10,7 @@ use onrush_plan::condition::StopTerm;
 use onrush_plan::metric::{LatencyView, Metric, Statistic};
 use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, PrecisionEstimate, Stats, Unknown};
 
-/// Precision of a run's metrics at its end.
+/// How precisely a run's metrics were known when it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopRuleResult {
     /// True if each metric was as precise as requested.
@@ -21,12 +21,12 @@ pub struct StopRuleResult {
     pub terms: Vec<MetricPrecision>,
 }
 
-/// Precision of a metric.
+/// How precisely a metric was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricPrecision {
     /// The metric and the requested precision.
     pub term: StopTerm,
-    /// The achieved precision.
+    /// The achieved precision, or why it is unknown.
     pub estimate: Result<PrecisionEstimate, Unknown>,
 }
 

@@ -24,21 +24,21 @@ pub struct RunScript {
     pub workers: Vec<WorkerScript>,
 }
 
-/// A worker's part of a script.
+/// What one worker gets from the script.
 pub struct WorkerScript {
     /// The bytes of the requests, if the script wrote them before the run and they never change.
     pub prebuilt: Option<Vec<u8>>,
-    /// Creates the callbacks into the script.
+    /// Creates the callbacks into the script, in the worker's thread.
     pub callbacks: MakeCallbacks,
 }
 
-/// Input of a worker.
+/// What a worker gets before the run.
 pub(super) struct Worker {
     pub config: Config,
-    /// Schedule of the worker's requests.
+    /// When the worker sends its requests.
     pub pacer: Pacer,
     pub parts: RequestParts,
-    /// HTTP versions of the worker's connections.
+    /// HTTP versions that the worker's connections may use, and their options.
     pub http: Http,
     /// The worker's share of the memory for unfinished header blocks, in bytes.
     pub blocks_max: usize,

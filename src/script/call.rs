@@ -148,7 +148,7 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
 
 /// Arguments for a call of `response`.
 pub struct ResponseArguments<'a> {
-    /// The response.
+    /// The response to pass on.
     pub response: &'a Response<'a>,
     /// Number of arguments to pass.
     pub arguments: c_int,

@@ -11,9 +11,9 @@ const DEPTH_MAX: usize = 100;
 /// Direction of a copy, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
-    /// `thread:set`.
+    /// By `thread:set`, to a thread.
     ToThread,
-    /// `thread:get`.
+    /// By `thread:get`, from a thread.
     FromThread,
 }
 

@@ -44,7 +44,7 @@ impl Meter {
         self.begin_call_at(coarse_ns(), Instant::now)
     }
 
-    /// Ends a call.
+    /// Ends the call that began with `began`.
     pub fn end_call(&mut self, began: CallStart) {
         self.end_call_at(began, coarse_ns(), Instant::now);
     }

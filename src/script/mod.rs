@@ -67,7 +67,7 @@ pub struct ScriptSetting<'a> {
     pub path: &'a Path,
     /// Contents of the script's file.
     pub file: &'a [u8],
-    /// The arguments after the URL.
+    /// The script's own arguments, which follow the URL.
     pub args: &'a [String],
     /// The URL as typed.
     pub url: &'a str,
@@ -83,7 +83,7 @@ pub struct ScriptSetting<'a> {
     pub target: &'a str,
     /// The user's header fields; if a name occurs several times, the script sees the last one.
     pub headers: &'a [(String, String)],
-    /// The user's request body.
+    /// The user's request body, if there is one.
     pub body: Option<&'a [u8]>,
     /// The proxy, if connections use one.
     pub proxy: Option<ScriptProxy<'a>>,
@@ -110,7 +110,7 @@ pub struct ScriptProxy<'a> {
     pub login: Option<&'a str>,
 }
 
-/// The results passed to `done`.
+/// The results of a run, as passed to `done`.
 #[derive(Clone, Debug)]
 pub struct ScriptSummary {
     /// Length of the run in microseconds.
@@ -121,7 +121,7 @@ pub struct ScriptSummary {
     pub bytes: u64,
     /// The five totals of errors that wrk counts.
     pub errors: Errors,
-    /// Failures by phase and cause.
+    /// Numbers of failures by phase and cause.
     pub ledger: Vec<LedgerRow>,
     /// Latencies in microseconds.
     pub latency: StatisticsView,
@@ -134,11 +134,11 @@ pub struct ScriptSummary {
 /// One kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerRow {
-    /// Phase of the request in which it failed.
+    /// Phase in which the request failed, in wrk's terms.
     pub phase: String,
-    /// The cause.
+    /// The cause, in words.
     pub cause: String,
-    /// Number of failures.
+    /// Number of failures of this kind.
     pub count: u64,
 }
 

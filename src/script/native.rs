@@ -16,7 +16,7 @@ use super::decisions::Decisions;
 use super::holder::{StateHolder, lock_holder};
 use super::{ScriptSetting, address, module, shell, stack};
 
-/// Owner of a state.
+/// Who uses a state.
 pub enum StateOwner {
     /// The main state of `setup` and `done`, which can access the other states.
     Main(Arc<[StateHolder]>),
@@ -24,7 +24,7 @@ pub enum StateOwner {
     Thread(u32),
 }
 
-/// Creates the host functions for one state.
+/// Creates the table of host functions that `wrk.lua` gets in one state.
 pub fn host_functions(
     lua: &Lua,
     setting: &ScriptSetting<'_>,

@@ -18,7 +18,7 @@ pub(super) struct Inbox {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WakeCall {
-    /// Token of the woken connection.
+    /// Token of the connection to wake.
     pub token: PollToken,
     /// The exchange to wake, if the connection has several; `None` wakes all.
     pub exchange: Option<usize>,

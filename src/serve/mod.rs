@@ -75,11 +75,11 @@ use worker::ServeWorker;
 /// Options: a [`ServeConfig`] before the address is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
-    /// The address to listen on.
+    /// The address to listen on, as typed.
     pub address: Address,
-    /// Number of threads.
+    /// Number of threads, each with its own connections.
     pub threads: usize,
-    /// True for TLS.
+    /// True to serve with TLS.
     pub tls: bool,
 }
 

@@ -16,7 +16,7 @@ use super::service::ServiceDistribution;
 #[derive(Debug, Default)]
 pub(super) struct AdmissionControl(Mutex<HashMap<AdmissionLimit, AdmissionQueue>>);
 
-/// A limit on concurrent service.
+/// A limit on what is served at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum AdmissionLimit {
     /// At most one request per worker at a time. Requests with other parameters have other workers.

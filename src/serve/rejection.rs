@@ -5,6 +5,6 @@
 pub(super) struct Rejection {
     /// Status of the response.
     pub status: u16,
-    /// The reason, sent as the body.
+    /// The reason, which is sent as the body.
     pub why: &'static str,
 }

@@ -2,18 +2,18 @@
 
 use super::response::{Response, ResponseForm};
 
-/// Handling of a request.
+/// How to respond to a request: what to send before its body, and what after.
 #[derive(Debug)]
 pub(super) struct Reply {
     /// A response to send before the body is received, if any.
     pub early: Option<Response>,
-    /// The step after the body.
+    /// What to do after the body.
     pub then: AfterBody,
     /// True if the request is counted in `/stats`.
     pub counts: bool,
 }
 
-/// A step after the request body.
+/// What to do after the request body.
 #[derive(Debug)]
 pub(super) enum AfterBody {
     /// Sends this response.

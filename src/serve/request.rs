@@ -16,7 +16,7 @@ pub(super) struct RequestHead<'a> {
     pub target: &'a [u8],
     /// Whether the connection stays open after the response, and how that is announced.
     pub persistence: Persistence,
-    /// The request body; `None` without one.
+    /// The state of the request body; `None` if the request has none.
     pub body: Option<RequestBody>,
     /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
@@ -31,7 +31,7 @@ pub(super) enum Persistence {
     KeepAlive,
     /// Open and announced, as an HTTP/1.0 client needs.
     KeepAliveTold,
-    /// Closed and announced.
+    /// Closed, and announced.
     Close,
 }
 

@@ -81,7 +81,7 @@ impl Resources {
         })
     }
 
-    /// Nanoseconds since the start of the thread.
+    /// Time since the start of the thread, in nanoseconds.
     pub(super) fn now_ns(&self) -> u64 {
         self.ns_of(Instant::now())
     }

@@ -45,7 +45,7 @@ pub(super) struct ResponseHead {
     pub interim: Option<(u16, &'static str)>,
     /// HTTP version in the head; not used over HTTP/2.
     pub version: &'static str,
-    /// The status.
+    /// Status of the response.
     pub status: u16,
     /// Fields other than `Content-Type` and `Connection`, as whole lines.
     pub fields: Cow<'static, str>,

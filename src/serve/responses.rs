@@ -75,7 +75,7 @@ pub(super) fn unannounced_close_response(ask: &RequestContext) -> ResponseResult
     Ok(Response { end: AfterResponse::CloseUntold, ..Response::greeting_response(ask.manner) })
 }
 
-/// Bytes that are not HTTP from the start.
+/// Bytes that are not HTTP, from the first one on.
 pub(super) fn garbage_response(_: &RequestContext) -> ResponseResult {
     let message = ResponseStart::Garbage(b"\x00\xffthis is not HTTP\r\n\r\n");
     Ok(Response { message, ..Response::empty_response(AfterResponse::CloseUntold) })
@@ -228,7 +228,7 @@ pub(super) fn bad_length_response(_: &RequestContext) -> ResponseResult {
     Ok(malformed_response("Content-Length: -13\r\n", HELLO))
 }
 
-/// Two contradicting lengths.
+/// A response with two contradictory lengths.
 pub(super) fn two_lengths_response(_: &RequestContext) -> ResponseResult {
     Ok(malformed_response("Content-Length: 13\r\nContent-Length: 12\r\n", HELLO))
 }
@@ -239,7 +239,7 @@ pub(super) fn length_and_chunked_response(_: &RequestContext) -> ResponseResult 
     Ok(with_broken_chunks(malformed_response(fields, b"d\r\nHello, World!\r\n0\r\n\r\n")))
 }
 
-/// A valid chunk, then one without a size.
+/// A valid chunk, then one whose size is missing.
 pub(super) fn bad_chunk_response(_: &RequestContext) -> ResponseResult {
     Ok(with_broken_chunks(malformed_response("Transfer-Encoding: chunked\r\n", b"d\r\nHello, World!\r\nzz\r\n")))
 }

@@ -154,7 +154,7 @@ const fn route(path: &'static str, usage: &'static str, about: &'static str, act
     PathRoute { path, usage, about, keys: &[], action }
 }
 
-/// The paths and their effects, as text.
+/// Describes the paths and what each does, as text.
 pub fn describe_paths() -> String {
     let mut text = String::from("Paths, for any method:\n");
     for PathRoute { path, usage, about, .. } in ROUTES {

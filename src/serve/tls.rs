@@ -30,7 +30,7 @@ pub(super) enum ReceiveResult {
     All,
     /// The client sends nothing more.
     End,
-    /// The connection is unusable.
+    /// The connection is unusable, and must be closed.
     Broken,
 }
 

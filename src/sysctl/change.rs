@@ -6,7 +6,7 @@ use super::tree::{Tree, normalised};
 /// A setting that was changed, possibly several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SettingChange {
-    /// The setting.
+    /// The setting's name.
     pub name: SettingName,
     /// The value before the first change, as the kernel reported it.
     pub old: String,
@@ -46,7 +46,7 @@ impl SettingChange {
         self.ours.contains(&normalised(value))
     }
 
-    /// The last value that onrush set.
+    /// The last value that onrush set, or was about to set.
     pub fn ours(&self) -> &str {
         self.ours.last().map_or("", String::as_str)
     }

@@ -27,7 +27,7 @@ pub(super) struct Journal {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Boot and namespace of the changes.
+    /// The boot and the network namespace in which the changes were made.
     pub here: KernelNamespace,
     /// Number of the process that made the changes.
     pub pid: u32,

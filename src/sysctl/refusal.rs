@@ -30,7 +30,7 @@ pub enum SysctlRefusal {
         /// The system's reason.
         reason: String,
     },
-    /// The setting cannot be changed in this network namespace.
+    /// Nobody may write to the setting here: it can be changed only in the host's network namespace, or never.
     #[error("{0} is read-only here; some settings can be changed only in the host's network namespace")]
     ReadOnly(String),
     /// The setting is read-only because `/proc/sys` is, as in most containers.
@@ -44,7 +44,7 @@ pub enum SysctlRefusal {
         /// The permission required.
         takes: &'static str,
     },
-    /// The value has several lines.
+    /// The requested value contains a control character, for instance a line end.
     #[error("{name}: {value:?} is not a value; it must be one line of text")]
     Value {
         /// The setting.

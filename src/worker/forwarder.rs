@@ -111,7 +111,7 @@ impl<'a> Forwarder<'a> {
         member.send_report(WorkerMessage::Done(Box::new(done)));
     }
 
-    /// Reports that an error ended the part, without results.
+    /// Reports that an error ended the part, with what was measured until then.
     pub fn report_failure(self, error: &anyhow::Error) {
         let Self { member, plan, sum, ends, late, .. } = self;
         let done = Done {

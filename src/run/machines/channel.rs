@@ -58,7 +58,7 @@ fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// A connection to a peer.
+/// A connection to a coordinator or a worker.
 pub struct Channel {
     socket: TcpStream,
     tls: Connection,
@@ -262,7 +262,7 @@ impl AsFd for Channel {
     }
 }
 
-/// Encodes a message as a frame.
+/// Encodes a message as a frame, for [`Channel::send_frame`].
 pub fn encode_frame(message: &impl Serialize) -> Arc<[u8]> {
     let bytes = postcard::to_extend(message, vec![0; LENGTH]).expect("messages have no maps and no unknown lengths");
     let mut bytes = bytes;

@@ -46,9 +46,9 @@ pub enum CoordinatorRequest {
     Prepare(WorkerJobs),
     /// Start the run at this moment, in the coordinator's time.
     Start(Duration),
-    /// End the run.
+    /// Order all workers to end the run.
     Stop,
-    /// Dismiss all workers.
+    /// Dismiss all workers: there are no more runs.
     Dismiss,
 }
 
@@ -63,7 +63,7 @@ pub struct WorkerJobs {
 
 /// An action on a connection.
 pub enum ConnectionAction {
-    /// Send an order.
+    /// Send a message to a worker.
     Send(PeerId, CoordinatorMessage),
     /// Send these encoded frames in order.
     Frames(PeerId, Vec<Arc<[u8]>>),
@@ -169,7 +169,7 @@ pub struct CoordinatorRules {
     pub loss: Duration,
 }
 
-/// The coordinator.
+/// The state of a coordinator: its workers, and what is to be done and reported next.
 pub struct Coordinator {
     rules: CoordinatorRules,
     slots: Vec<WorkerSlot>,
@@ -190,9 +190,9 @@ pub struct Coordinator {
     row: Duration,
     /// Number of unproven connections that were closed to make room for others.
     pub strangers: u32,
-    /// Actions to take next.
+    /// Actions to take, in order; the owner of the connections removes them.
     pub acts: VecDeque<ConnectionAction>,
-    /// Events to report.
+    /// Events to report, in order; the owner of the connections removes them.
     pub told: VecDeque<CoordinatorEvent>,
 }
 

@@ -73,7 +73,7 @@ pub enum JoinRefusal {
     TooMany(u32),
     /// No part has this number; holds the number of parts.
     NoPart(u32),
-    /// The run has started.
+    /// The run has started, and lost workers are not replaced.
     Begun,
 }
 
@@ -159,7 +159,7 @@ pub struct Done {
     pub stuck: Vec<(u32, String)>,
     /// Reason the part broke off, if it did.
     pub breakdown: Option<Breakdown>,
-    /// Reason the part ended.
+    /// Reason why the part ended.
     pub ended: RunEnd,
     /// Delay of the start of measuring, in nanoseconds, because the order to start came late or the worker was stopped
     /// in the warm-up; 0 if in time.
@@ -174,7 +174,7 @@ pub struct Done {
     pub connections: u64,
     /// ... and the open-file shortage, if that kept it below the plan.
     pub shortage: Option<Shortage>,
-    /// Number of requests that the script pipelines.
+    /// Number of requests in the first batch of the script.
     pub batch: u64,
     /// Name and sentence of the verdict, if the generator limited this part.
     pub limit: Option<(String, String)>,
@@ -187,11 +187,11 @@ pub struct Done {
 pub struct RowSums {
     /// Number of rows.
     pub rows: u64,
-    /// Requests sent.
+    /// Number of requests sent.
     pub started: u64,
-    /// Complete responses.
+    /// Number of complete responses.
     pub completed: u64,
-    /// Bytes received.
+    /// Number of bytes received.
     pub bytes_received: u64,
     /// The value of the metric `errors`.
     pub failures: u64,
@@ -200,7 +200,7 @@ pub struct RowSums {
 }
 
 impl RowSums {
-    /// Adds a row.
+    /// Adds a row to the sums.
     pub fn add_row(&mut self, row: &Totals) {
         let counters = &row.counters;
         self.rows += 1;

@@ -85,7 +85,7 @@ impl RemoteMachine {
 }
 
 impl Remote {
-    /// The machines of a run, waiting for the start.
+    /// The machines of a run, waiting for the start. `control` ends the run everywhere.
     pub fn new(
         server: Rc<CoordinatorServer>,
         machines: Vec<RemoteMachine>,

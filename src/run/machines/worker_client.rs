@@ -109,9 +109,9 @@ pub enum WorkerCommand {
 pub struct WorkerClient {
     /// Number of the worker's part, from zero ...
     pub index: u32,
-    /// ... and the number of parts.
+    /// ... and the number of parts in the run.
     pub machines: u32,
-    /// Name of the machine.
+    /// Name of this worker's machine.
     pub name: String,
     /// Origin of the worker's clock.
     pub origin: Instant,
@@ -127,17 +127,17 @@ pub struct WorkerClient {
     is_over: Arc<AtomicBool>,
 }
 
-/// Parameters of joining.
+/// What a worker needs in order to join a run.
 pub struct Joining<'a> {
     /// The coordinator's address as typed.
     pub coordinator: &'a str,
-    /// The secret.
+    /// The secret that the coordinator must also know.
     pub token: &'a Token,
     /// Number of the worker's part, if given.
     pub index: Option<u32>,
-    /// Name of the machine.
+    /// Name of this worker's machine.
     pub name: &'a str,
-    /// Total time to keep trying.
+    /// How long to keep trying in total.
     pub patience: Duration,
     /// Called once with a description of the wait, if the coordinator cannot be reached at first.
     pub waiting: &'a dyn Fn(&str),
@@ -365,7 +365,7 @@ impl WorkerClient {
         Arc::clone(&self.is_over)
     }
 
-    /// Clears the stop flag for a new run.
+    /// Clears the stop flag, so that a new run can start.
     pub fn clear_stop(&self) {
         self.is_stopped.store(false, Ordering::Relaxed);
     }

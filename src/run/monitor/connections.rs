@@ -39,7 +39,7 @@ struct WatchedConnection {
 }
 
 impl Connections {
-    /// Resets the sums; keeps the watched set.
+    /// Counts readings from now on; the same connections are watched.
     pub fn reset_sums(&mut self) {
         self.sums = SocketStats::default();
         self.in_vain = 0;
@@ -81,7 +81,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Sums of the readings.
+    /// Sums of the readings since the last reset.
     pub fn sums(&self) -> &SocketStats {
         &self.sums
     }

@@ -35,7 +35,7 @@ impl ControlGroups {
         }
     }
 
-    /// True if all groups are visible.
+    /// True if a group was found for each process, so that the limits are known.
     pub fn are_visible(&self) -> bool {
         !self.has_hidden && !self.levels.is_empty()
     }

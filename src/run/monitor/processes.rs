@@ -104,7 +104,7 @@ impl Processes {
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
     }
 
-    /// True if no process was ever found.
+    /// True if no process has been found.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -26,13 +26,13 @@ pub enum Unobserved {
     NoProcess,
     /// Time ran out before all processes were searched for the listening sockets.
     Unsearched,
-    /// Stolen time.
+    /// The time stolen from this machine's processors.
     Stolen,
-    /// Overflows of accept queues.
+    /// The overflows of accept queues.
     Overflows,
-    /// The target's control group.
+    /// The limits of the target's control group.
     TargetGroup,
-    /// The generator's control group.
+    /// The limits of the generator's control group.
     OwnGroup,
 }
 

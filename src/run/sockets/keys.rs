@@ -40,13 +40,13 @@ const fn with_none_value(none: u64, mut key: Key) -> Key {
 
 /// The smoothed round trip.
 pub const RTT: Key = with_none_value(0, key("rtt", 68, 4, ValueUnit::Us));
-/// The segment size.
+/// The segment size, in bytes.
 pub const MSS: Key = key("mss", 16, 4, ValueUnit::Count);
 /// The congestion window, in segments.
 pub const CWND: Key = key("cwnd", 80, 4, ValueUnit::Count);
 /// Recent rate at which data reached the peer.
 pub const DELIVERY_RATE: Key = key("delivery_rate", 160, 8, ValueUnit::BytesPerS);
-/// Retransmitted segments.
+/// Number of retransmitted segments.
 pub const RETRANS_TOTAL: Key = key("retrans_total", 100, 4, ValueUnit::Count);
 
 /// All fields except single bits, in the order of `ss`.
@@ -114,7 +114,7 @@ impl Key {
         })
     }
 
-    /// The field in the kernel's unit.
+    /// The value of the field in the kernel's unit; `None` if it is not available.
     pub fn raw_value(&self, info: &[u8]) -> Option<u64> {
         let bytes = info.get(self.at..self.at + self.width)?;
         let whole = match *bytes {

@@ -98,7 +98,7 @@ impl SocketSampler {
         Ok(Some(Self { start, samples, has_ended, thread, summary: SampleSums::default() }))
     }
 
-    /// Starts sampling with the run.
+    /// Starts sampling, together with the run. Further calls do nothing.
     pub fn start_sampling(&mut self, start: Instant) {
         // A panicked thread samples nothing.
         self.start.take().map(|waiting| waiting.send(start));

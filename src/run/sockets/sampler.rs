@@ -27,7 +27,7 @@ const SOCKETS_MAX: usize = 1_000;
 /// of the samples, thus takes less than 1 % of a processor.
 const REST: u32 = 150;
 
-/// Takes samples.
+/// Takes the samples of a run.
 #[derive(Debug)]
 pub struct Sampler {
     which: SampledSockets,

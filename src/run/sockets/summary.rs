@@ -46,7 +46,7 @@ impl SampleSums {
         }
     }
 
-    /// The final sums.
+    /// The sums over all samples added.
     pub fn into_sums(self) -> SocketSamples {
         self.sampled
     }
