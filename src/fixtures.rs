@@ -37,12 +37,12 @@ pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::RequestList {
 }
 
 /// The report of a run without its opening lines.
-pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
+pub fn report_closing(plan: &Plan, outcome: &Outcome) -> String {
     crate::report::closing(&Document::judged(plan, outcome)).unwrap()
 }
 
 /// The outcome of a run of full length to one address, with only these counters.
-pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
+pub fn outcome_with(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
         elapsed: Duration::from_micros(elapsed_us),
@@ -69,7 +69,7 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
         },
         ..Counters::default()
     };
-    let mut outcome = outcome(completed * 1000 / connections, counters);
+    let mut outcome = outcome_with(completed * 1000 / connections, counters);
     outcome.totals.latency.record_many(1_000_000, completed);
     (0..completed).for_each(|_| outcome.totals.statuses.record(200));
     outcome
@@ -77,7 +77,7 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
 
 /// Adds to an outcome everything derived from its latencies, so that its document is valid: requests, statuses, and a
 /// timeline.
-pub fn whole(mut outcome: Outcome) -> Outcome {
+pub fn fill_from_latencies(mut outcome: Outcome) -> Outcome {
     let completed = outcome.totals.latency.count();
     let counters = &mut outcome.totals.counters;
     (counters.started, counters.completed) = (completed + counters.failed, completed);
@@ -91,7 +91,7 @@ pub fn whole(mut outcome: Outcome) -> Outcome {
 }
 
 /// Changes the bytes received in a document with a single row, because identical runs would count as copies.
-pub fn received(mut document: Document, bytes: u64) -> Document {
+pub fn with_received_bytes(mut document: Document, bytes: u64) -> Document {
     (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
     document
 }
@@ -101,13 +101,13 @@ pub fn address(text: &str) -> SocketAddr {
 }
 
 /// Records a failure this many times.
-pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
+pub fn record_failures(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
     (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
 }
 
 /// `count` values with this mean, standard deviation and maximum, `inside` of them within one deviation. One value is
 /// the maximum; the others inside are equal, as are those outside.
-pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
+pub fn shaped_distribution(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
     let (inner, outer) = (inside as f64, (count - inside - 1) as f64);
     let top = max - mean;
     let squares = stdev * stdev * (count - 1) as f64 - top * top;

@@ -12,7 +12,7 @@ pub const TICK_NS: u64 = 10_000_000;
 
 /// The contents of a `stat` file, as far as they are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stat {
+pub struct ProcStat {
     /// Name of the program or thread.
     pub name: String,
     /// True if the process or thread has not ended. A zombie has ended, but is still listed.
@@ -27,7 +27,7 @@ pub struct Stat {
 
 /// Numbers among the names in a directory of `/proc`, such as processes, in descending order: usually the latest
 /// process comes first.
-pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
+pub fn numeric_entries(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?;
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable_by(|one, other| other.cmp(one));
@@ -35,7 +35,7 @@ pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
 }
 
 /// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None` if it no longer exists or cannot be read.
-pub fn stat(path: &str) -> Option<Stat> {
+pub fn read_stat(path: &str) -> Option<ProcStat> {
     parse_stat(&line(&format!("/proc/{path}/stat"))?)
 }
 
@@ -45,23 +45,25 @@ pub fn stat(path: &str) -> Option<Stat> {
 pub fn thread_ns(process: u32, thread: u32) -> Option<(u64, Option<u64>)> {
     let path = format!("{process}/task/{thread}");
     let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
-    exact.map(|(cpu_ns, queued_ns)| (cpu_ns, Some(queued_ns))).or_else(|| stat(&path).map(|stat| (stat.cpu_ns, None)))
+    exact
+        .map(|(cpu_ns, queued_ns)| (cpu_ns, Some(queued_ns)))
+        .or_else(|| read_stat(&path).map(|stat| (stat.cpu_ns, None)))
 }
 
 /// The processors on which a thread may run, as a list such as `0-3,8`; `None` if unknown.
-pub fn allowed(process: u32, thread: u32) -> Option<String> {
+pub fn allowed_processors(process: u32, thread: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }
 
 /// The processors that are online, as a list such as `0-3,8`; `None` if unknown.
-pub fn online() -> Option<String> {
+pub fn online_processors() -> Option<String> {
     line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
 }
 
 /// Parses a list such as `0-3,8` of processors or other numbers; `None` if it is malformed.
-pub fn members(list: &str) -> Option<Vec<u32>> {
+pub fn parse_list(list: &str) -> Option<Vec<u32>> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         Some(first.parse().ok()?..=last.parse().ok()?)
@@ -78,12 +80,12 @@ fn line(path: &str) -> Option<String> {
 }
 
 /// Parses a `stat` file. The name is in parentheses, and may itself contain parentheses.
-fn parse_stat(text: &str) -> Option<Stat> {
+fn parse_stat(text: &str) -> Option<ProcStat> {
     let (_, rest) = text.split_once('(')?;
     let (name, rest) = rest.rsplit_once(") ")?;
     let fields: Vec<&str> = rest.split(' ').collect();
     let ns = |at: usize| Some(fields.get(at)?.parse::<u64>().ok()?.saturating_mul(TICK_NS));
-    Some(Stat {
+    Some(ProcStat {
         name: name.to_owned(),
         is_alive: !matches!(fields[0], "Z" | "X" | "x"),
         group: fields.get(2)?.parse().ok()?,
@@ -109,7 +111,7 @@ mod tests {
             format!("7 ({name}) {state} 1 6 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
         };
         for name in ["nginx", "a b", ")) R 1 (", ""] {
-            let expected = Stat {
+            let expected = ProcStat {
                 name: name.to_owned(),
                 is_alive: true,
                 group: 6,
@@ -128,7 +130,7 @@ mod tests {
     fn processor_lists_are_parsed() {
         let table = [("0", Some(vec![0])), ("0-2,8,10-11", Some(vec![0, 1, 2, 8, 10, 11])), ("", None), ("0-x", None)];
         for (list, expected) in table {
-            assert_eq!(members(list), expected, "{list:?}");
+            assert_eq!(parse_list(list), expected, "{list:?}");
         }
     }
 

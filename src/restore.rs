@@ -45,7 +45,7 @@ fn parse(args: &[OsString]) -> Result<Option<()>, String> {
 /// Restores the settings and prints a line about each; returns the exit code.
 fn run() -> u8 {
     match sysctl::restore(Path::new(DIRECTORY)) {
-        Ok(left) => print(&left),
+        Ok(left) => print_outcome(&left),
         Err(refusal) => {
             say(&format!("onrush restore: {refusal}"));
             EXIT_WRONG
@@ -55,7 +55,7 @@ fn run() -> u8 {
 
 /// Prints what became of each setting; returns the exit code, which is zero only if all are
 /// restored.
-fn print(left: &Leftover) -> u8 {
+fn print_outcome(left: &Leftover) -> u8 {
     let mut screen = Screen::open(false);
     let mut line = |line: &str| screen.print(&format!("{line}\n"));
     let mut are_restored = true;

@@ -15,7 +15,7 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 /// A file needed by a run: its name and its contents, once read or attached. Two are equal if names and contents are
 /// equal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -200,7 +200,7 @@ pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     let mut contents = Vec::new();
     let file = File::open(brought_path(path).unwrap_or(path));
     match file.and_then(|file| file.take(most + 1).read_to_end(&mut contents)) {
-        Err(error) => Err(reason(&error)),
+        Err(error) => Err(error_reason(&error)),
         Ok(_) if contents.len() as u64 > most => Err(format!("it is longer than {most_mib} MiB")),
         Ok(_) => {
             note_read(path, &contents);

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::{hmac, rand};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::fs::{OFlags, StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
 
@@ -50,8 +50,8 @@ impl Token {
         let refused = |reason| BadToken { name: path.display().to_string(), reason };
         // Opening a pipe would otherwise wait for a writer.
         let open = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
-        let mut file = open.map_err(|error| refused(reason(&error)))?;
-        let metadata = file.metadata().map_err(|error| refused(reason(&error)))?;
+        let mut file = open.map_err(|error| refused(error_reason(&error)))?;
+        let metadata = file.metadata().map_err(|error| refused(error_reason(&error)))?;
         let mode = metadata.permissions().mode();
         if metadata.is_dir() {
             return Err(refused("it is a folder".to_owned()));
@@ -62,7 +62,7 @@ impl Token {
         if mode & 0o077 != 0 && !is_volume {
             return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
         }
-        let text = read_beginning(&mut file).map_err(|error| refused(reason(&error)))?;
+        let text = read_beginning(&mut file).map_err(|error| refused(error_reason(&error)))?;
         Self::parse(text.trim()).ok_or_else(|| {
             refused(format!(
                 "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
@@ -107,7 +107,7 @@ impl Token {
     ///
     /// As for [`Self::read`], or if the file cannot be created.
     pub fn read_or_make(path: &Path) -> Result<Self, BadToken> {
-        let refused = |error: &io::Error| BadToken { name: path.display().to_string(), reason: reason(error) };
+        let refused = |error: &io::Error| BadToken { name: path.display().to_string(), reason: error_reason(error) };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
                 let digits = Self::draw_secret().map_err(|error| refused(&error))?;

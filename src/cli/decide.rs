@@ -15,7 +15,7 @@ use onrush_plan::{
     Condition, ConnectOptions, Dialect, FileContents, Format, Io, Load, LuaScript, OutputOptions, PerConnection, Plan,
     Request, Schedule, Stop, Target,
 };
-use onrush_text::units::{counted, exact};
+use onrush_text::units::{format_count, format_duration_exact};
 
 use super::flags::{self, Flag, Id};
 use super::probe::TypedProbe;
@@ -86,7 +86,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
     let connect = std::mem::take(&mut typed.connect).into_connect_options(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).into_http(&target, dialect, &mut typed.warnings)?;
     if let Some(time) = typed.delay_stats.filter(|_| http.may_be_http2() && typed.duration.is_none()) {
-        let time = exact(time);
+        let time = format_duration_exact(time);
         typed
             .warnings
             .push(format!("-D {time} is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d {time}"));
@@ -302,7 +302,7 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), P
         && !typed.once
     {
         let default = if typed.timeout.is_none() { " (the default)" } else { "" };
-        let [give_up, timeout] = [give_up, timeout].map(exact);
+        let [give_up, timeout] = [give_up, timeout].map(format_duration_exact);
         typed.warnings.push(format!(
             "--give-up {give_up} is less than --timeout {timeout}{default}: a request is abandoned before it can time out"
         ));
@@ -344,7 +344,7 @@ fn streams_have_their_requests(streams: Option<u32>, per_connection: Option<PerC
             Err(PlanRefusal::Misused(format!(
                 "--streams {streams}: a connection ends after {} ({}), so that no more are ever in flight on it; leave one of \
              the two out",
-                counted(most, "request"),
+                format_count(most, "request"),
                 option.name(),
             )))
         }

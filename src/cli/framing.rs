@@ -2,7 +2,7 @@
 //! reaction is legitimate.
 
 use onrush_plan::{FileContents, Request};
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 /// A warning if a typed header ends the body at a different place.
 ///
@@ -22,7 +22,7 @@ pub(super) fn framing_warning(request: &Request, body: Option<&FileContents>, on
     Some(format!(
         "'{name}: {value}' does not fit the body, which has {}, but is sent as typed: a server may respond with 400, \
          wait for more, or take a part for another request",
-        counted(body.len() as u64, "byte")
+        format_count(body.len() as u64, "byte")
     ))
 }
 

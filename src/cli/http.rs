@@ -6,7 +6,7 @@ use onrush_plan::http::{Http2Settings, HttpVersion};
 use onrush_plan::limits::{H2_FRAME_MAX, H2_FRAME_MIN, H2_TABLE_MAX, H2_WINDOW_MAX, H2_WINDOW_USUAL, STREAMS_MAX};
 use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Http, Target};
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
@@ -76,7 +76,7 @@ impl TypedHttp {
         }
         let exponent = self.settings.window.filter(|bits| (1..=EXPONENT_MAX).contains(bits));
         warnings.extend(exponent.map(|bits| {
-            let (bytes, meant) = (counted(bits.into(), "byte"), power_of_two(bits));
+            let (bytes, meant) = (format_count(bits.into(), "byte"), power_of_two(bits));
             format!("--h2-window {bits} is {bytes}; if you mean 2^{bits} bytes, as with h2load, write {meant}")
         }));
         let http = Http { versions, streams: self.streams, settings: self.settings };

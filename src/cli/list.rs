@@ -8,7 +8,7 @@ use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
 use onrush_plan::list::{ListOrder, RequestList};
 use onrush_plan::metric::{ErrorKind, Metric};
 use onrush_plan::{Checks, FileContents, Http, Target, secrets};
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::flaw::nearest_word;
 use super::refusal::PlanRefusal;
@@ -72,7 +72,7 @@ pub(super) fn parse_request_list(
     let text = file.shared().map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
     if target.path != "/" && !typed.has_url_of_list {
-        let path = printable(&secrets::redact_url(&target.path));
+        let path = escape_controls(&secrets::redact_url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
     typed.warnings.extend(entries.method().and_then(|method| request::method_case_warning(method, "")));
@@ -152,7 +152,7 @@ pub(super) fn check_gates_have_names(gates: &[Condition], list: Option<&RequestL
         Some(near) => format!("no request of the list is called {name}; did you mean {near}?"),
         None => {
             let known: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
-            format!("no request of the list is called {name}; there are {}", printable(&known.join(", ")))
+            format!("no request of the list is called {name}; there are {}", escape_controls(&known.join(", ")))
         }
     };
     Err(PlanRefusal::Misused(format!("--fail-if {text}: {reason}")))

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 use onrush_plan::machines::{MachineRank, Machines, OnLoss};
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
@@ -118,7 +118,7 @@ fn find_gathering(
         (Some(count), Some(address), Some(token_file), _) => Ok((count, address, token_file.clone(), None)),
         (Some(count), None, _, Some(task)) if count != u64::from(task.tasks) => {
             let tasks = task.tasks;
-            let words = counted(tasks.into(), "task");
+            let words = format_count(tasks.into(), "task");
             Err(format!(
                 "--machines {count}: this step of Slurm has {words}; write --machines {tasks}, or srun -n {count}"
             ))

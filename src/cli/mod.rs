@@ -55,7 +55,7 @@ use std::ffi::OsString;
 use onrush_engine::backend;
 use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Io, Plan, secrets};
-use onrush_text::printable_lines;
+use onrush_text::escape_controls_in_lines;
 
 pub use commands::{Command, CommandWork, Commands, InsteadOfRun, PlanAction};
 pub use condition::parse_saved_gate;
@@ -231,7 +231,7 @@ fn print_refusal(
 
 /// The line of a refusal, which often quotes the command line, without users in URLs and without control characters.
 fn shown(line: &str) -> String {
-    printable_lines(&secrets::users(line)) + "\n"
+    escape_controls_in_lines(&secrets::users(line)) + "\n"
 }
 
 fn print(stdout: String, stderr: String, exit: u8) -> Invocation {

@@ -9,7 +9,7 @@ use onrush_plan::levels::ConnectionLevel;
 use onrush_plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
 use onrush_plan::{ConnectionLevels, Dialect, Partition, Schedule};
-use onrush_text::units::exact;
+use onrush_text::units::format_duration_exact;
 
 use super::flags::{self, Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
@@ -92,8 +92,8 @@ impl TypedPace {
         match (rates, levels) {
             (Some(rates), Some(levels)) if rates != levels => Err(PlanRefusal::Misused(format!(
                 "--stages: the rates last {} and the connections (c=) {}; make them equally long",
-                exact(rates),
-                exact(levels)
+                format_duration_exact(rates),
+                format_duration_exact(levels)
             ))),
             (None, None) => Ok(None),
             _ if typed.is_some() && self.rate.is_none_or(|_| levels.is_some()) => {

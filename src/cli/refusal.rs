@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 
 use onrush_plan::secrets;
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::flags::Flag;
 use super::spelling::Spelling;
@@ -55,5 +55,8 @@ pub(crate) fn is_url(value: &OsStr) -> bool {
 pub(crate) fn url_as_value_hint(spelling: &Spelling, url: &OsStr) -> String {
     let url = secrets::redact_url(&url.to_string_lossy());
     let (long, value) = (spelling.long, spelling.value.unwrap_or_default());
-    format!("--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}", printable(&url))
+    format!(
+        "--{long} lacks its value and took the URL {url:?} instead; write --{long} {value} {}",
+        escape_controls(&url)
+    )
 }

@@ -14,8 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use onrush_plan::limits::BODY_MAX_MIB;
 use onrush_plan::{Dialect, Request, Target, file_contents};
 use onrush_proto::http2::is_forbidden_field;
-use onrush_text::reason;
-use onrush_text::units::listed;
+use onrush_text::error_reason;
+use onrush_text::units::join_list;
 
 use crate::requests::{field, raw_field};
 
@@ -64,7 +64,7 @@ pub(super) fn http1_headers_warning(headers: &[(String, String)]) -> Option<Stri
         ""
     };
     (!named.is_empty())
-        .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", listed(&named)))
+        .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", join_list(&named)))
 }
 
 /// The warning about a standard method typed with `option` in the wrong case.
@@ -112,15 +112,15 @@ pub(super) fn read_contents(file: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, String> {
-    let file = File::open(path).map_err(|error| reason(&error))?;
-    let length = file.metadata().map_err(|error| reason(&error))?.len();
+    let file = File::open(path).map_err(|error| error_reason(&error))?;
+    let length = file.metadata().map_err(|error| error_reason(&error))?.len();
     if length > BODY_MAX_MIB << 20 { Err(too_long_message(BODY_MAX_MIB)) } else { read_limited(file, BODY_MAX_MIB) }
 }
 
 fn read_limited(source: impl Read, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut bytes = Vec::new();
-    source.take(most + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
+    source.take(most + 1).read_to_end(&mut bytes).map_err(|error| error_reason(&error))?;
     if bytes.len() as u64 > most { Err(too_long_message(most_mib)) } else { Ok(bytes) }
 }
 

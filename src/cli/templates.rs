@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onrush_plan::limits::VALUES_MAX_MIB;
 use onrush_plan::{FileContents, Request, RequestList, Target, Templates, secrets};
 use onrush_proto::RequestParts;
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
@@ -72,7 +72,7 @@ pub(super) fn unused_placeholder_warning(sent: &SentRequest) -> Option<String> {
     let list = sent.list.and_then(|list| list.file.contents().ok());
     let texts = [sent.request.target.as_bytes()].into_iter().chain(headers).chain(body).chain(list);
     let placeholder = texts.into_iter().find_map(first_likely_placeholder)?;
-    Some(format!("{} is sent as it is; --templates fills it in", printable(&placeholder)))
+    Some(format!("{} is sent as it is; --templates fills it in", escape_controls(&placeholder)))
 }
 
 impl SentRequest<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use onrush_plan::limits::{UNTIL_CAP, UNTIL_MIN};
 use onrush_plan::{Schedule, StopTerm};
 use onrush_stats::BATCHES_MIN;
-use onrush_text::units::{exact, thousands};
+use onrush_text::units::{format_duration_exact, format_thousands};
 
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
@@ -31,8 +31,8 @@ pub(super) fn decide_stop_terms(
     if let Some(duration) = typed.duration.filter(|duration| *duration < UNTIL_MIN) {
         return Err(PlanRefusal::Misused(format!(
             "--until: {} is too short for 20 batches of a second; write -d {} or longer",
-            exact(duration),
-            exact(UNTIL_MIN)
+            format_duration_exact(duration),
+            format_duration_exact(UNTIL_MIN)
         )));
     }
     if typed.requests.is_none() {
@@ -60,8 +60,8 @@ fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<
                 "--until {}: needs at least {} responses, but the run has at most {}; {remedy}, or ask for a lower \
                  percentile",
                 term.text,
-                thousands(needed),
-                thousands(most as u64)
+                format_thousands(needed),
+                format_thousands(most as u64)
             )));
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use onrush_plan::Metric;
-use onrush_text::units::{counted, per_second, percentage};
+use onrush_text::units::{format_count, format_per_second, format_percentage};
 
 use super::checks::REACHED_MIN;
 use super::comparison::Comparison;
@@ -118,22 +118,27 @@ fn saturation_line(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
         }
     }
     if let Some((level, most)) = enough {
-        let most = if most > 0.0 { format!(": at most {} more requests/s", percentage(most)) } else { String::new() };
+        let most =
+            if most > 0.0 { format!(": at most {} more requests/s", format_percentage(most)) } else { String::new() };
         return Some(format!("no gain beyond {}{most}", name(level)));
     }
     let before = below.last()?;
     let (one, other) = (name(before), name(last));
     Some(match relative_gain(before, last) {
         Ok((least, most)) if least > 0.0 => {
-            format!("{other} has {} to {} more requests/s than {one}: try more", percentage(least), percentage(most))
+            format!(
+                "{other} has {} to {} more requests/s than {one}: try more",
+                format_percentage(least),
+                format_percentage(most)
+            )
         }
         Ok((least, most)) if words::is_inconclusive((least + 1.0, most + 1.0)) => {
             format!("{other} and {one} cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)")
         }
         Ok((least, most)) => format!(
             "cannot tell whether {other} gains anything over {one}: from {} to {} more requests/s; add rounds (--rounds)",
-            percentage(least),
-            percentage(most)
+            format_percentage(least),
+            format_percentage(most)
         ),
         Err(why) => format!("cannot tell whether {other} (B) gains anything over {one} (A): {why}"),
     })
@@ -163,7 +168,7 @@ fn highest_kept_rate_line(levels: &[LevelRuns<'_>]) -> Option<String> {
         (Some(most), None) => format!("every rate was reached, up to {most}"),
         (most, Some(missed)) => {
             let most = most.map_or("no rate was reached".to_owned(), |most| format!("{most} was reached"));
-            format!("{most}; at {} there were {} requests/s", name(missed), per_second(rate(missed)?))
+            format!("{most}; at {} there were {} requests/s", name(missed), format_per_second(rate(missed)?))
         }
         (None, None) => return None,
     })
@@ -187,7 +192,7 @@ fn baseline_verdicts(contests: &[Contest<'_>]) -> Vec<String> {
     }
     let left = contests.len() - contests.len().min(COMPARISONS_MAX);
     if left > 0 {
-        lines.push(format!("and {}: -v", counted(left as u64, "more comparison")));
+        lines.push(format!("and {}: -v", format_count(left as u64, "more comparison")));
     }
     lines
 }

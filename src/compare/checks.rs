@@ -142,7 +142,7 @@ fn shares_differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bo
 
 /// A part of a whole in words; a count if the whole is small.
 pub fn format_share((part, all): (f64, f64)) -> String {
-    if all < PERCENT_MIN as f64 { units::share(part as u64, all as u64) } else { format_percent(part / all) }
+    if all < PERCENT_MIN as f64 { units::format_share(part as u64, all as u64) } else { format_percent(part / all) }
 }
 
 /// A share in words: `0 %`, `0.05 %`, `3.2 %`, `100 %`.

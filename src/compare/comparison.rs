@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use onrush_plan::{Metric, Order};
-use onrush_text::printable;
-use onrush_text::units::per_second;
+use onrush_text::escape_controls;
+use onrush_text::units::format_per_second;
 
 use super::checks::{FairnessChecks, REACHED_MIN};
 use super::contest::Contest;
@@ -226,7 +226,7 @@ impl<'a> ComparedRuns<'a> {
             let other: Vec<f64> = runs.iter().filter_map(other).collect();
             // The mean of no runs is NaN, and every comparison with NaN is false.
             let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
-            let [had, due] = [per_s, due_per_s].map(per_second);
+            let [had, due] = [per_s, due_per_s].map(format_per_second);
             (per_s + student::mean(&other) < REACHED_MIN * due_per_s)
                 .then(|| format!("{name} had {had} responses/s where {due} requests/s were due"))
         };
@@ -286,7 +286,7 @@ impl<'a> ComparedRuns<'a> {
     fn outlier_remarks(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
         let called = |side: usize, index: usize| match &self.sides[side][index].position {
             Some(position) if self.pairing != Pairing::Apart => format!("round {}", position.round),
-            _ => printable(&self.sides[side][index].called()),
+            _ => escape_controls(&self.sides[side][index].called()),
         };
         let far: Vec<String> = match self.pairing {
             Pairing::Rounds(_) => {
@@ -331,7 +331,7 @@ impl<'a> ComparedRuns<'a> {
 
 /// The failed runs with the reasons.
 pub fn failed_run_lines(contest: &Contest<'_>) -> Vec<String> {
-    let reason = |run: &&SavedRun| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
+    let reason = |run: &&SavedRun| Some(escape_controls(&format!("{}: {}", run.called(), run.failure()?)));
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 

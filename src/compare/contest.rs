@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onrush_plan::Position;
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::input::{ComparedSide, factor_levels};
 use crate::saved::SavedRun;
@@ -48,7 +48,7 @@ impl VariedFactor {
     /// A level in words. The URL or name of a target needs no factor before it.
     fn format_level(&self, level: &str) -> String {
         let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
-        printable(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
+        escape_controls(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
     }
 }
 
@@ -199,7 +199,7 @@ pub fn format_levels(at: &[(String, String)]) -> String {
     if at.is_empty() {
         return "no levels".to_owned();
     }
-    printable(&at.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "))
+    escape_controls(&at.iter().map(|(factor, level)| format!("{factor}={level}")).collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

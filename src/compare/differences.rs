@@ -1,6 +1,6 @@
 //! Differences between the plans of two sides from different experiments.
 
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::contest::Contest;
 use crate::saved::SavedRun;
@@ -49,7 +49,7 @@ pub fn differences_outside_plans(contest: &Contest<'_>) -> Option<String> {
     let differing = pairs.into_iter().filter(|(_, one, other)| one != other);
     let words: Vec<String> = differing
         .map(|(name, one, other)| {
-            let [one, other] = [one, other].map(|it| it.map_or("unknown".to_owned(), |it| printable(&it)));
+            let [one, other] = [one, other].map(|it| it.map_or("unknown".to_owned(), |it| escape_controls(&it)));
             format!("{name} ({one}, {other})")
         })
         .collect();
@@ -82,7 +82,7 @@ fn plan_differences(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
     let differing = pairs.into_iter().filter(|(_, was, is)| was.is_some() && is.is_some() && was != is);
     differing
         .map(|(key, was, is)| {
-            let [was, is] = [was, is].map(|it| it.map_or("unknown".to_owned(), |it| printable(&it)));
+            let [was, is] = [was, is].map(|it| it.map_or("unknown".to_owned(), |it| escape_controls(&it)));
             (key.to_owned(), format!("{key} is {is} instead of {was}"))
         })
         .collect()

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use onrush_plan::OutputKind;
 use onrush_plan::experiment::{PLAN, RESULTS};
-use onrush_text::printable;
-use onrush_text::units::counted;
+use onrush_text::escape_controls;
+use onrush_text::units::format_count;
 use strsim::damerau_levenshtein;
 
 use crate::saved::{self, Read, SavedRun};
@@ -28,7 +28,7 @@ pub struct ComparedSide {
 ///
 /// If the side has no runs.
 pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
-    let name = printable(&typed.to_string_lossy());
+    let name = escape_controls(&typed.to_string_lossy());
     match split_label(typed) {
         None => Ok(ComparedSide { runs: read_runs(typed, said)?, name }),
         Some((path, label)) => {
@@ -38,7 +38,7 @@ pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, S
             if runs.is_empty() {
                 return Err(unknown_label_message(&path, &label, &known));
             }
-            Ok(ComparedSide { name: printable(&label), runs })
+            Ok(ComparedSide { name: escape_controls(&label), runs })
         }
     }
 }
@@ -51,7 +51,7 @@ pub fn input_example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
     };
-    let shown = |path: &Path| printable(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy());
+    let shown = |path: &Path| escape_controls(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy());
     let mut experiments = entries(&folder.join(RESULTS));
     experiments.retain(|path| path.join(PLAN).is_file());
     // The names start with the time.
@@ -87,7 +87,7 @@ fn read_runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, Strin
     runs.retain(|run| {
         let sum = run.document.as_deref().and_then(|document| document.sources.as_ref());
         said.extend(sum.map(|sum| {
-            let runs = counted(sum.count, "run");
+            let runs = format_count(sum.count, "run");
             format!("{:?} is the sum of {runs} and is left out; compare the runs themselves", run.origin.file)
         }));
         sum.is_none()

@@ -2,7 +2,7 @@
 
 use onrush_plan::Metric;
 use onrush_plan::metric::LatencyView;
-use onrush_text::units::percentage;
+use onrush_text::units::format_percentage;
 
 use super::comparison::Comparison;
 use super::words::{SINGLE_RUNS, metric_name, relative_loss};
@@ -34,7 +34,7 @@ impl RegressionLimit {
             let metric = self.metric.map_or("the metric that decides".to_owned(), metric_name);
             LimitVerdict::Open(format!(
                 "cannot tell whether {metric} is worse by more than {}: {why}",
-                percentage(self.share)
+                format_percentage(self.share)
             ))
         };
         let unknown = "it is unknown for a run";
@@ -55,9 +55,9 @@ impl RegressionLimit {
             return LimitVerdict::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
                 metric_name(metric),
-                percentage(self.share),
-                percentage(least),
-                percentage(most)
+                format_percentage(self.share),
+                format_percentage(least),
+                format_percentage(most)
             ));
         }
         if most > self.share + 1e-9 {

@@ -30,7 +30,7 @@ fn plan(url: &str, connections: u32) -> Plan {
 fn result(plan: &Plan, completed: u64) -> Document {
     let mut outcome = reported::flawless(completed, 10);
     outcome.elapsed = Duration::from_secs(1);
-    Document::judged(plan, &reported::whole(outcome))
+    Document::judged(plan, &reported::fill_from_latencies(outcome))
 }
 
 /// Writes results into a new folder.
@@ -214,7 +214,10 @@ fn under_a_rate_the_99th_percentile_decides() {
         });
         open_loop.lateness.record_many(1_000, 10_000);
         open_loop.due = 10_000;
-        let of_rate = reported::received(Document::judged(&plan, &reported::whole(outcome)), index as u64);
+        let of_rate = reported::with_received_bytes(
+            Document::judged(&plan, &reported::fill_from_latencies(outcome)),
+            index as u64,
+        );
         *document = Document { experiment: document.experiment.take(), ..of_rate };
     }
     let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
@@ -231,7 +234,10 @@ fn under_a_rate_the_99th_percentile_decides() {
         open_loop.censored.record_many(5_000_000_000, 9_000);
         open_loop.open.get_or_insert_default().record_many(5_000_000_000, 9_000);
         open_loop.lateness.record_many(1_000, 1_000);
-        let slow = reported::received(Document::judged(&plan, &reported::whole(outcome)), 10 + index as u64);
+        let slow = reported::with_received_bytes(
+            Document::judged(&plan, &reported::fill_from_latencies(outcome)),
+            10 + index as u64,
+        );
         *document = Document { experiment: document.experiment.take(), ..slow };
     }
     let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
@@ -251,7 +257,7 @@ fn several_status_classes_are_compared_separately() {
         totals.latency = Distribution::new();
         totals.latency.record_many(success_ns, completed - REDIRECTS);
         totals.latency.record_many(50_000_000, REDIRECTS);
-        let mut outcome = reported::whole(outcome);
+        let mut outcome = reported::fill_from_latencies(outcome);
         outcome.totals.statuses = Statuses::default();
         (0..completed - REDIRECTS).for_each(|_| outcome.totals.statuses.record(200));
         for _ in 0..REDIRECTS {
@@ -259,7 +265,7 @@ fn several_status_classes_are_compared_separately() {
             outcome.totals.by_class.get_or_insert_default().record(302, 50_000_000);
         }
         let plan = plan(&format!("http://{}/", index / 6), 10);
-        let both = reported::received(Document::judged(&plan, &outcome), 10 + index as u64);
+        let both = reported::with_received_bytes(Document::judged(&plan, &outcome), 10 + index as u64);
         *document = Document { experiment: document.experiment.take(), ..both };
     }
     let folder = folder_of(&documents);

@@ -2,8 +2,8 @@
 
 use onrush_plan::Metric;
 use onrush_plan::metric::Better;
-use onrush_text::printable;
-use onrush_text::units::{counted, per_second, percent_decimals, percentage, time_us};
+use onrush_text::escape_controls;
+use onrush_text::units::{format_count, format_per_second, format_percentage, format_us, percent_decimals};
 
 use super::checks::{self, FairnessChecks};
 use super::comparison::{Comparison, Pairing, RatioEstimate};
@@ -21,7 +21,7 @@ pub fn format_comparisons(comparisons: &[Comparison]) -> String {
             format!(
                 "{}\n{} with a baseline; ratios are B/A; intervals and p hold for all of them together (Bonferroni)\n",
                 blocks.join("\n"),
-                counted(several.len() as u64, "comparison")
+                format_count(several.len() as u64, "comparison")
             )
         }
     }
@@ -82,14 +82,14 @@ pub fn sides_heading(comparison: &Comparison) -> String {
     let at = other_levels_suffix(&comparison.at);
     let dropped = |noun: &str| match comparison.dropped {
         0 => String::new(),
-        count => format!(", {} left out", counted(count as u64, noun)),
+        count => format!(", {} left out", format_count(count as u64, noun)),
     };
-    let runs = |side: usize| counted(comparison.runs[side] as u64, "run");
+    let runs = |side: usize| format_count(comparison.runs[side] as u64, "run");
     match &comparison.pairing {
         Pairing::Rounds(name) => format!(
             "A = {a}, B = {b}{at}: {} of {:?}, interleaved{}",
-            counted(comparison.runs[0] as u64, "round"),
-            printable(name),
+            format_count(comparison.runs[0] as u64, "round"),
+            escape_controls(name),
             dropped("round")
         ),
         Pairing::Apart => {
@@ -145,12 +145,12 @@ pub fn verdict_sentence(comparison: &Comparison) -> String {
         );
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
-    format!("{difference} (95 %: {} … {})", percentage(least).trim_end_matches(" %"), percentage(most))
+    format!("{difference} (95 %: {} … {})", format_percentage(least).trim_end_matches(" %"), format_percentage(most))
 }
 
 /// `B is 3.1 % faster`, `p99 of B is 12 % lower`.
 fn difference_clause(estimate: &RatioEstimate) -> String {
-    let by = percentage((estimate.ratio - 1.0).abs());
+    let by = format_percentage((estimate.ratio - 1.0).abs());
     match (estimate.metric, estimate.ratio >= 1.0) {
         (Metric::Rate, true) => format!("B is {by} faster"),
         (Metric::Rate, false) => format!("B is {by} slower"),
@@ -188,8 +188,8 @@ fn format_ratio(ratio: f64) -> String {
 
 fn estimate_row(estimate: &RatioEstimate) -> [String; 6] {
     let value = |value: f64| match estimate.metric {
-        Metric::Rate => per_second(value),
-        _ => time_us(value),
+        Metric::Rate => format_per_second(value),
+        _ => format_us(value),
     };
     let [a, b] = estimate.means.map(value);
     let range = estimate.ratio_range().map_or(String::new(), format_interval);

@@ -4,7 +4,7 @@ use onrush_plan::Checks;
 use onrush_plan::checks::{Check, ExpectedHeader};
 use onrush_plan::secrets::{REDACTED, is_secret};
 use onrush_proto::GRPC_STATUS_MAX;
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 /// Maximum length, in characters, to which expected values and texts are shortened.
 const SHOWN_MAX: usize = 80;
@@ -55,7 +55,7 @@ pub fn describe_grpc_status(status: u8) -> String {
 fn shorten(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if beginning.len() < text.len() { "…" } else { "" };
-    printable(&beginning) + dots
+    escape_controls(&beginning) + dots
 }
 
 #[cfg(test)]

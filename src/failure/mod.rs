@@ -116,7 +116,7 @@ pub fn waiting_line(plan: &Plan, waiting: &Waiting) -> String {
         Cause::Errno(number) => errno_meaning(number),
         cause => describe_cause(cause, plan),
     };
-    format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
+    format!("onrush: waiting for {peer} ({why}), up to {}", units::format_duration_spaced(waiting.limit))
 }
 
 /// A sentence for each script function in which threads did not return in time, so that measurements are missing.
@@ -151,7 +151,7 @@ fn sentences_on_stuck(stuck: &[(usize, &'static str)], missing: impl Fn(&str) ->
 
 /// The sentence on threads ended by the script.
 pub fn ended_by_script_message(outcome: &Outcome) -> String {
-    let threads = units::counted(outcome.workers.len() as u64, "thread");
+    let threads = units::format_count(outcome.workers.len() as u64, "thread");
     format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
 }
 
@@ -179,9 +179,9 @@ pub fn thread_panic_message(thread: usize) -> String {
 /// The note printed before a run that has too few open files or local ports for its connections; `None` if there are
 /// enough. `ports`: the number of local ports, if too small.
 pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
-    let connections = units::counted(u64::from(plan.load.connections), "connection");
+    let connections = units::format_count(u64::from(plan.load.connections), "connection");
     let room = host::connections_within_limit(plan, shortage).zip(shortage);
-    let (there_are, more_ports) = (|ports| units::thousands(ports), row::MORE_PORTS);
+    let (there_are, more_ports) = (|ports| units::format_thousands(ports), row::MORE_PORTS);
     match (room, ports) {
         (None, None) => None,
         (None, Some(ports)) => Some(format!(
@@ -192,7 +192,8 @@ pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>
             // Without room for a connection on each thread, other things may lack file descriptors as well.
             let is_known = shortage.hard >= host::descriptors_needed(room, plan.load.threads);
             let is_fewer = is_known && room < plan.load.connections;
-            let (room, files) = (units::thousands(u64::from(room)), file_limit_message(shortage.needed, shortage.hard));
+            let (room, files) =
+                (units::format_thousands(u64::from(room)), file_limit_message(shortage.needed, shortage.hard));
             let ports =
                 ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
             let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };

@@ -6,7 +6,7 @@ use onrush_plan::Plan;
 use onrush_plan::http::HttpVersion;
 use onrush_proto::{Code, Error};
 use onrush_stats::{Cause, FailureRow, Phase};
-use onrush_text::units::{counted, spaced, thousands};
+use onrush_text::units::{format_count, format_duration_spaced, format_thousands};
 use rustix::io::Errno;
 
 use super::{check, errno, proxy, tls};
@@ -253,7 +253,7 @@ fn file_limit_remedy(needed: u64) -> String {
 
 /// The sentence on an open-file limit that is too low, with the remedy.
 pub fn file_limit_message(needed: u64, allowed: u64) -> String {
-    let (allowed, wanted) = (thousands(allowed), thousands(needed));
+    let (allowed, wanted) = (format_thousands(allowed), format_thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::open_files_command(needed))
 }
 
@@ -262,14 +262,17 @@ fn port_remedy(Ports { usable, time_wait }: Ports, closed_first: u64) -> String 
     let ours = match closed_first {
         0 => String::new(),
         count => {
-            format!(" (onrush had to close {} itself, so the TIME_WAIT state is here)", counted(count, "connection"))
+            format!(
+                " (onrush had to close {} itself, so the TIME_WAIT state is here)",
+                format_count(count, "connection")
+            )
         }
     };
     format!(
         "there are {} per pair of addresses, and {} on this machine are in TIME_WAIT{ours}: keep connections alive, \
          {MORE_PORTS}",
-        thousands(usable),
-        counted(time_wait, "connection")
+        format_thousands(usable),
+        format_count(time_wait, "connection")
     )
 }
 
@@ -283,7 +286,7 @@ pub fn describe_row_cause(row: &FailureRow, plan: &Plan) -> String {
 
 /// Describes a cause.
 pub fn describe_cause(cause: Cause, plan: &Plan) -> String {
-    let timeout = || spaced(plan.timeout.unwrap_or_default());
+    let timeout = || format_duration_spaced(plan.timeout.unwrap_or_default());
     match cause {
         Cause::Errno(number) => errno::describe_errno(number),
         Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::describe_errno(number)),
@@ -296,7 +299,7 @@ pub fn describe_cause(cause: Cause, plan: &Plan) -> String {
         Cause::LateToClose => {
             format!("no end of the response within {}, which lasts until the server closes the connection", timeout())
         }
-        Cause::GivenUp => format!("abandoned after {}", spaced(plan.give_up.unwrap_or_default())),
+        Cause::GivenUp => format!("abandoned after {}", format_duration_spaced(plan.give_up.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
         Cause::Check(number) => check::describe_failed_check(&plan.checks, number.into()),
         Cause::GrpcStatus(status) => check::describe_grpc_status(status),

@@ -47,7 +47,7 @@ impl PercentileBounds {
 impl fmt::Display for PercentileBounds {
     /// Formats as `1.20ms`, `between 1.20ms and 3.00ms`, or `at least 1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
+        let text = |ns: u64| units::format_us(ns as f64 / NS_PER_US);
         let lower = text(self.lower_ns);
         match self.upper_ns.map(text) {
             Some(upper) if upper == lower => f.write_str(&lower),
@@ -87,14 +87,14 @@ impl fmt::Display for UnboundedRequests {
         ];
         let ends = ends.into_iter().filter(|(count, _)| *count > 0).enumerate();
         let words = ends.map(|(index, (count, end))| {
-            let share = units::share(count, self.due);
+            let share = units::format_share(count, self.due);
             match index {
                 0 if share.ends_with('%') => format!("{share} of the requests due {end}"),
                 0 => format!("{share} requests due {end}"),
                 _ => format!("{share} {end}"),
             }
         });
-        f.write_str(&units::listed(&words.collect::<Vec<_>>()))
+        f.write_str(&units::join_list(&words.collect::<Vec<_>>()))
     }
 }
 

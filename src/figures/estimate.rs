@@ -234,6 +234,6 @@ impl KnownPercentile {
 impl fmt::Display for KnownPercentile {
     /// Formats as `1.20ms`, `>2.05s`, or `≥1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.bound_sign(), units::time_us(self.ns() as f64 / NS_PER_US))
+        write!(f, "{}{}", self.bound_sign(), units::format_us(self.ns() as f64 / NS_PER_US))
     }
 }

@@ -38,7 +38,7 @@ impl FileDestination {
     ///
     /// Fails if the path is a directory, or if its metadata cannot be read.
     pub fn for_path(path: &Path, is_private: bool) -> io::Result<Self> {
-        let path = follow(path)?;
+        let path = follow_links(path)?;
         let is_special = match fs::metadata(&path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(there) => !there.is_file(),
@@ -59,9 +59,9 @@ impl FileDestination {
     }
 
     /// True if both destinations are the same regular file.
-    pub fn is_one_with(&self, other: &Self) -> bool {
+    pub fn is_same_file(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
-            let directory = fs::canonicalize(directory(path)).unwrap_or_default();
+            let directory = fs::canonicalize(parent_directory(path)).unwrap_or_default();
             directory.join(path.file_name().unwrap_or_default())
         };
         !self.is_special && whole(&self.path) == whole(&other.path)
@@ -85,7 +85,7 @@ impl FileDestination {
     /// # Errors
     ///
     /// Returns the reason why the file cannot be written.
-    pub fn probe(&self) -> io::Result<()> {
+    pub fn check_writable(&self) -> io::Result<()> {
         if self.is_special {
             return Ok(());
         }
@@ -93,7 +93,7 @@ impl FileDestination {
             // A read-only file could be replaced, but that is not what its owner wants.
             OpenOptions::new().write(true).open(&self.path)?;
         }
-        self.temporary().map(drop)
+        self.create_temporary().map(drop)
     }
 
     /// Writes file `index` as a whole. No other process ever sees a part of it: the previous file remains until the new
@@ -108,7 +108,7 @@ impl FileDestination {
             self.open_special()?.write_all(content)?;
             return states.publish(index, &mut || Ok(()));
         }
-        let mut file = states.temporary(index, || self.temporary())?;
+        let mut file = states.create_temporary(index, || self.create_temporary())?;
         file.write_all(content)?;
         // Only now may a full disk be reported.
         file.as_file().sync_all()?;
@@ -159,7 +159,7 @@ impl FileDestination {
 
     /// Describes what another process did to the file while `length` bytes were written to it; `None` if the file is as
     /// written.
-    pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
+    pub fn describe_tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
             _ if own.nlink() == 0 => Some("another process removed it during the test".to_owned()),
@@ -174,11 +174,11 @@ impl FileDestination {
     }
 
     /// Creates a temporary file in the destination's directory, which is removed when dropped.
-    fn temporary(&self) -> io::Result<NamedTempFile> {
+    fn create_temporary(&self) -> io::Result<NamedTempFile> {
         let mode = if self.is_private { PRIVATE } else { USUAL };
         let mut builder = tempfile::Builder::new();
         builder.prefix(".onrush-").suffix(".part").permissions(Permissions::from_mode(mode));
-        let file = builder.tempfile_in(directory(&self.path))?;
+        let file = builder.tempfile_in(parent_directory(&self.path))?;
         if let Ok(old) = fs::metadata(&self.path) {
             // Only root can change the owner; any other user owns the file anyway.
             let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
@@ -190,7 +190,7 @@ impl FileDestination {
 }
 
 /// The directory that contains a file; `.` for a mere name.
-pub fn directory(path: &Path) -> &Path {
+pub fn parent_directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -199,7 +199,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 }
 
 /// Follows all links of a path. The last link may be dangling.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         // Only the kernel can follow links in /proc that lead to pipes.
@@ -207,7 +207,7 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
         if is_special || !fs::symlink_metadata(&path).is_ok_and(|there| there.is_symlink()) {
             return Ok(path);
         }
-        path = directory(&path).join(fs::read_link(&path)?);
+        path = parent_directory(&path).join(fs::read_link(&path)?);
     }
     Err(io::Error::from(rustix::io::Errno::LOOP))
 }
@@ -277,8 +277,8 @@ mod tests {
         let destination = FileDestination::for_path(&path, false).unwrap();
         // Leftovers of a killed run: its temporary file, and one named after this process.
         fs::write(scratch.path().join(format!(".x.json.{}.part", std::process::id())), "").unwrap();
-        let _left = destination.temporary().unwrap();
-        destination.probe().unwrap();
+        let _left = destination.create_temporary().unwrap();
+        destination.check_writable().unwrap();
         write(&path, false).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
@@ -290,7 +290,7 @@ mod tests {
         fs::write(&path, "old").unwrap();
         let destination = FileDestination::for_path(&path, false).unwrap();
         let states = states(&path);
-        states.give_up();
+        states.abandon_incomplete();
         assert!(destination.write(b"new", &states, 0).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left behind");

@@ -13,7 +13,7 @@ pub struct KeptFiles(Arc<Mutex<Option<(Files, Document)>>>);
 
 impl KeptFiles {
     /// Keeps nothing yet. Must be called before [`Files::for_plan`], which makes a signal give up unwritten files.
-    pub fn before_quitting(signals: &Signals) -> Self {
+    pub fn write_before_quitting(signals: &Signals) -> Self {
         let kept = Self::default();
         let this = kept.clone();
         signals.before_quitting(move || this.write());
@@ -37,7 +37,7 @@ impl KeptFiles {
         if let Some((files, document)) = kept.take() {
             let states = files.states().clone();
             files.write(&document);
-            states.wait(PATIENCE);
+            states.wait_until_final(PATIENCE);
             std::mem::forget(kept);
         }
     }

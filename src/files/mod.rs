@@ -30,13 +30,13 @@ use flate2::write::GzEncoder;
 use onrush_plan::output::is_compressed;
 use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Output, OutputKind, Plan};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use thiserror::Error;
 
 use crate::program::Signals;
 use crate::record::Document;
 use crate::run::{self, KeepSample, Observer, PassOn, SocketSample, TimelineRow};
-use destination::{FileDestination, directory};
+use destination::{FileDestination, parent_directory};
 use request_log::RequestLogWriter;
 use samples::SampleWriter;
 
@@ -57,7 +57,7 @@ pub struct Unwritable {
 /// The output files of a run, which have been checked as far as possible. Their threads are started before the run,
 /// because there may be no memory for them at its end.
 pub struct Files {
-    whole: Vec<Whole>,
+    whole: Vec<WholeFile>,
     streams: Vec<OutputStream>,
     log: Option<RequestLogWriter>,
     samples: Option<SampleWriter>,
@@ -65,7 +65,7 @@ pub struct Files {
 }
 
 /// A file that is written as a whole at the end.
-struct Whole {
+struct WholeFile {
     index: usize,
     kind: OutputKind,
     is_special: bool,
@@ -86,7 +86,7 @@ struct OutputStream {
 
 impl Drop for OutputStream {
     fn drop(&mut self) {
-        self.states.clear(self.index);
+        self.states.remove_leftover(self.index);
     }
 }
 
@@ -99,7 +99,7 @@ impl Files {
     /// Fails with the first file that cannot be written.
     pub fn for_plan(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
         let files = Self::open(&plan.output.files(), Some(plan), plan.output.keeps_secrets)?;
-        files.states.give_up_before_quitting(signals);
+        files.states.abandon_before_quitting(signals);
         Ok(files)
     }
 
@@ -121,10 +121,10 @@ impl Files {
                 samples = Some(SampleWriter::open(index, path, &states).map_err(refuse)?);
                 continue;
             }
-            let destination =
-                FileDestination::for_path(path, is_private).map_err(|error| refuse(words(&error, path)))?;
+            let destination = FileDestination::for_path(path, is_private)
+                .map_err(|error| refuse(describe_write_error(&error, path)))?;
             if let Some(earlier) =
-                destinations.iter().position(|earlier: &FileDestination| earlier.is_one_with(&destination))
+                destinations.iter().position(|earlier: &FileDestination| earlier.is_same_file(&destination))
             {
                 let earlier = &outputs[earlier].path;
                 return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
@@ -140,7 +140,7 @@ impl Files {
                 (OutputKind::Requests, Some(plan)) => {
                     log = Some(RequestLogWriter::open(index, destination, plan, &states).map_err(refuse)?);
                 }
-                _ => whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?),
+                _ => whole.push(WholeFile::open(index, output, destination, &states).map_err(refuse)?),
             }
         }
         Ok(Self { whole, streams, log, samples, states })
@@ -153,23 +153,23 @@ impl Files {
 
     /// Sends text to the files written during the run. Failures are reported at the end: a file never stops or delays a
     /// test.
-    fn stream(&mut self, kind: OutputKind, text: impl Fn() -> String) {
+    fn send_to_streams(&mut self, kind: OutputKind, text: impl Fn() -> String) {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
     /// Starts writing all files, and returns at once. [`FileStates::wait`] waits until they are complete.
     pub fn write(self, document: &Document) {
-        self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
+        self.write_texts(|kind| export::render_output(kind, document).map_err(|corrupt| corrupt.to_string()));
     }
 
     /// Like [`Files::write`], but with the text that `text_of` returns for each kind, or the reason why there is none.
     pub fn write_texts(mut self, text_of: impl Fn(OutputKind) -> Result<String, String>) {
-        for Whole { index, kind, is_special, is_compressed, content } in self.whole {
+        for WholeFile { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
-                self.states.begin(index);
+                self.states.record_write_start(index);
             }
             // If the thread no longer exists, it has panicked, and its panic was reported.
-            let bytes = |text: String| if is_compressed { compressed(&text) } else { text.into_bytes() };
+            let bytes = |text: String| if is_compressed { compress(&text) } else { text.into_bytes() };
             let _ = content.send(text_of(kind).map(bytes));
         }
         for stream in &mut self.streams {
@@ -189,34 +189,34 @@ impl Files {
 
 impl Observer for Files {
     fn on_row(&mut self, second: &TimelineRow) {
-        self.stream(OutputKind::Lines, || export::line(second));
+        self.send_to_streams(OutputKind::Lines, || export::timeline_line(second));
     }
 
     fn on_sample(&mut self, sample: &SocketSample) {
-        self.stream(OutputKind::Sockets, || export::samples(sample));
+        self.send_to_streams(OutputKind::Sockets, || export::samples(sample));
     }
 
     fn request_log_taker(&mut self) -> Option<PassOn> {
-        self.log.as_ref().map(RequestLogWriter::pass_on)
+        self.log.as_ref().map(RequestLogWriter::entry_receiver)
     }
 
     fn sample_taker(&mut self, plan: &Plan) -> Option<KeepSample> {
-        self.samples.as_ref().map(|samples| samples.keep(KnownSecrets::from_plan(plan)))
+        self.samples.as_ref().map(|samples| samples.sample_receiver(KnownSecrets::from_plan(plan)))
     }
 }
 
-impl Whole {
+impl WholeFile {
     /// Checks that the file can be written, and starts its thread.
     fn open(index: usize, output: &Output, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
-        destination.probe().map_err(|error| destination.words(&error))?;
+        destination.check_writable().map_err(|error| destination.describe_error(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let is_special = destination.is_special();
         let states = states.clone();
-        in_thread("file", move || {
+        spawn_thread("file", move || {
             // If no content is sent, the run never started.
             let Ok(content) = contents.recv() else { return };
             let write = |content: Vec<u8>| {
-                destination.write(&content, &states, index).map_err(|error| destination.words(&error))
+                destination.write(&content, &states, index).map_err(|error| destination.describe_error(&error))
             };
             states.settle(index, content.and_then(write).err());
         })?;
@@ -227,18 +227,18 @@ impl Whole {
 impl OutputStream {
     /// Opens the file without emptying it, and starts its thread.
     fn open(index: usize, kind: OutputKind, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
-        let opened = destination.open().map_err(|error| destination.words(&error))?;
+        let opened = destination.open().map_err(|error| destination.describe_error(&error))?;
         if let Some((_, true)) = opened {
-            states.created(index, destination.path());
+            states.record_new_file(index, destination.path());
         }
         let (sender, lines) = sync_channel(if kind == OutputKind::Sockets { SAMPLES_MAX } else { LINES_MAX });
         let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
         let states = states.clone();
-        in_thread("lines", move || {
+        spawn_thread("lines", move || {
             // If no line is sent, the run never started.
             let Ok(first) = lines.recv() else { return };
             let written = write_lines(&destination, opened.map(|(file, _)| file), iter::once(first).chain(lines));
-            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.describe_error(&error));
             states.settle(index, written.and_then(|()| publish()).err());
         })?;
         Ok(stream)
@@ -246,7 +246,7 @@ impl OutputStream {
 
     fn write(&mut self, line: String) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.states.begin(self.index);
+            self.states.record_write_start(self.index);
         }
         if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
             self.states.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
@@ -256,14 +256,14 @@ impl OutputStream {
 }
 
 /// Compresses a text with gzip. Its histograms are compressed already, but names and rows of the timeline are not.
-fn compressed(text: &str) -> Vec<u8> {
+fn compress(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
     written.expect("memory can be written to")
 }
 
-fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    run::spawn_detached(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
+    run::spawn_detached(name, work).map_err(|error| format!("cannot create a thread for it: {}", error_reason(&error)))
 }
 
 /// Writes lines until the channel is closed. `file` is the regular file that was opened earlier. Anything else is
@@ -275,30 +275,30 @@ fn write_lines(
 ) -> Result<(), String> {
     let is_regular = file.is_some();
     let opened = file.map_or_else(|| destination.open_special(), |file| destination.empty(&file).map(|()| file));
-    let mut file = opened.map_err(|error| destination.words(&error))?;
+    let mut file = opened.map_err(|error| destination.describe_error(&error))?;
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
             // Readers of the file must see only whole lines. Truncating fails only if the file is not a regular one.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
-            destination.words(&error)
+            destination.describe_error(&error)
         })?;
         length += line.len() as u64;
     }
-    let tampering = if is_regular { destination.tampering(&file, length) } else { None };
+    let tampering = if is_regular { destination.describe_tampering(&file, length) } else { None };
     tampering.map_or(Ok(()), Err)
 }
 
 impl FileDestination {
-    fn words(&self, error: &io::Error) -> String {
-        words(error, self.path())
+    fn describe_error(&self, error: &io::Error) -> String {
+        describe_write_error(error, self.path())
     }
 }
 
 /// The reason why a file or folder cannot be written, with the remedy if one is known.
-pub fn words(error: &io::Error, path: &Path) -> String {
-    let directory = directory(path);
+pub fn describe_write_error(error: &io::Error, path: &Path) -> String {
+    let directory = parent_directory(path);
     match error.kind() {
         io::ErrorKind::NotFound if !directory.is_dir() => {
             format!("there is no directory {directory:?}; create it, or choose another")
@@ -314,7 +314,7 @@ pub fn words(error: &io::Error, path: &Path) -> String {
         }
         io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
         io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
-        _ => reason(error),
+        _ => error_reason(error),
     }
 }
 
@@ -322,7 +322,7 @@ pub fn words(error: &io::Error, path: &Path) -> String {
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The incomplete files, as errors.
-pub fn unwritable(states: &FileStates) -> Vec<Unwritable> {
+pub fn unwritable_files(states: &FileStates) -> Vec<Unwritable> {
     let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
     states.failures().into_iter().map(unwritable).collect()
 }

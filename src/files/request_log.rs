@@ -10,7 +10,7 @@ use onrush_stats::LogEntry;
 
 use super::destination::FileDestination;
 use super::export::requests::{HEAD, RequestLines};
-use super::{FileStates, in_thread, write_lines};
+use super::{FileStates, spawn_thread, write_lines};
 use crate::run::{PassOn, Passed};
 
 /// Maximum memory for entries that wait to be written, in bytes. Further entries are lost.
@@ -28,7 +28,7 @@ pub struct RequestLogWriter {
 
 impl Drop for RequestLogWriter {
     fn drop(&mut self) {
-        self.states.clear(self.index);
+        self.states.remove_leftover(self.index);
     }
 }
 
@@ -39,17 +39,17 @@ impl RequestLogWriter {
     ///
     /// Returns the reason why the file cannot be written.
     pub fn open(index: usize, destination: FileDestination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
-        let opened = destination.open().map_err(|error| destination.words(&error))?;
+        let opened = destination.open().map_err(|error| destination.describe_error(&error))?;
         if let Some((_, true)) = opened {
-            states.created(index, destination.path());
+            states.record_new_file(index, destination.path());
         }
         let (sender, pages) = mpsc::channel::<Option<Vec<LogEntry>>>();
         let log = Self { index, states: states.clone(), pages: sender, waiting: Arc::default() };
         let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), RequestLines::new(plan));
-        in_thread("request log", move || {
+        spawn_thread("request log", move || {
             // If nothing is sent, the run never started.
             let Ok(first) = pages.recv() else { return };
-            states.begin(index);
+            states.record_write_start(index);
             let text = |page: Vec<LogEntry>| {
                 let text = lines.format(&page);
                 waiting.fetch_sub(page.len(), Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl RequestLogWriter {
             let rest = iter::once(first).chain(pages).map_while(|page| page).map(text);
             let all = iter::once(HEAD.to_owned()).chain(rest);
             let written = write_lines(&destination, opened.map(|(file, _)| file), all);
-            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
+            let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.describe_error(&error));
             states.settle(index, written.and_then(|()| publish()).err());
         })?;
         Ok(log)
@@ -66,7 +66,7 @@ impl RequestLogWriter {
 
     /// Returns the function to which workers pass entries. It never blocks, and rejects entries for which there is no
     /// memory.
-    pub fn pass_on(&self) -> PassOn {
+    pub fn entry_receiver(&self) -> PassOn {
         let (pages, waiting) = (self.pages.clone(), Arc::clone(&self.waiting));
         Arc::new(move |page| {
             let count = page.len();
@@ -83,7 +83,7 @@ impl RequestLogWriter {
 
     /// Marks the end of the entries. The file counts as begun from now on, even if its thread has not opened it yet.
     pub fn end(self) {
-        self.states.begin(self.index);
+        self.states.record_write_start(self.index);
         let _ = self.pages.send(None);
     }
 }
@@ -118,12 +118,12 @@ mod tests {
             name: 0,
             fate: Fate::Open,
         };
-        let (page, pass_on) = (vec![entry; 2048], log.pass_on());
+        let (page, pass_on) = (vec![entry; 2048], log.entry_receiver());
         let taken = (0..).take_while(|_| pass_on(page.clone()) == Passed::On).count();
         assert_eq!(taken, WAITING_MAX / size_of::<LogEntry>() / page.len());
         log.end();
         let text = fs::read_to_string(&path).unwrap();
-        assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
+        assert!(states.wait_until_final(Duration::from_secs(60)) && states.failures().is_empty());
         assert_eq!(text.lines().count(), 1 + taken * page.len());
         assert!(text.starts_with(HEAD) && text.ends_with("in flight at the end\n"));
     }
@@ -139,7 +139,7 @@ mod tests {
             let log =
                 RequestLogWriter::open(0, FileDestination::for_path(&path, false).unwrap(), &plan, &states).unwrap();
             log.end();
-            assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty(), "{round}");
+            assert!(states.wait_until_final(Duration::from_secs(60)) && states.failures().is_empty(), "{round}");
             assert_eq!(fs::read_to_string(&path).unwrap(), HEAD, "{round}");
         }
         let path = scratch.path().join("never.csv");

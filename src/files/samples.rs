@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Sender};
 
 use onrush_plan::secrets::KnownSecrets;
 
-use super::{FileStates, in_thread, words};
+use super::{FileStates, describe_write_error, spawn_thread};
 use crate::run::{KeepSample, Response, SampleOf};
 
 /// The folder of response samples, which a thread of its own writes. Responses may contain secrets, so that only the
@@ -36,7 +36,7 @@ impl SampleWriter {
     ///
     /// Returns the reason why the folder cannot be written.
     pub fn open(index: usize, folder: &Path, states: &FileStates) -> Result<Self, String> {
-        let why = |error: io::Error| words(&error, folder);
+        let why = |error: io::Error| describe_write_error(&error, folder);
         let mut made = None;
         match fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
             Ok(true) => return Err("the folder is not empty; name another one, which need not exist".to_owned()),
@@ -49,26 +49,28 @@ impl SampleWriter {
         }
         let (sender, responses) = mpsc::channel::<Option<(Response, Arc<KnownSecrets>)>>();
         let (folder, states) = (folder.to_owned(), states.clone());
-        in_thread("samples", move || {
+        spawn_thread("samples", move || {
             let mut failure = None;
             // If nothing is sent, the run never started.
             let Ok(first) = responses.recv() else { return };
-            states.begin(index);
+            states.record_write_start(index);
             for (mut response, known) in iter::once(first).chain(responses).map_while(|response| response) {
                 response.head = known.redact(&response.head);
                 response.body = known.hide(&response.body);
                 response.trailers = known.redact(&response.trailers);
-                let path = folder.join(name(&response));
-                failure = failure.or_else(|| write(&path, &response).err().map(|error| words(&error, &path)));
+                let path = folder.join(sample_file_name(&response));
+                failure =
+                    failure.or_else(|| write(&path, &response).err().map(|error| describe_write_error(&error, &path)));
             }
-            let publish = || states.publish(index, &mut || Ok(())).err().map(|error| words(&error, &folder));
+            let publish =
+                || states.publish(index, &mut || Ok(())).err().map(|error| describe_write_error(&error, &folder));
             states.settle(index, failure.or_else(publish));
         })?;
         Ok(Self { responses: sender, made })
     }
 
     /// Returns the function to which workers pass samples. The secrets in `known` are redacted.
-    pub fn keep(&self, known: KnownSecrets) -> KeepSample {
+    pub fn sample_receiver(&self, known: KnownSecrets) -> KeepSample {
         let (responses, known) = (self.responses.clone(), Arc::new(known));
         // If the thread has ended, the state of the folder holds the reason.
         Arc::new(move |response| drop(responses.send(Some((response, known.clone())))))
@@ -82,7 +84,7 @@ impl SampleWriter {
 }
 
 /// Name of the file for a sample: `200-1.txt`, `check1-2.txt` for the first check, or `grpc14-1.txt`.
-fn name(Response { of, number, .. }: &Response) -> String {
+fn sample_file_name(Response { of, number, .. }: &Response) -> String {
     match of {
         SampleOf::Status(status) => format!("{status}-{number}.txt"),
         SampleOf::Check(check) => format!("check{}-{number}.txt", check + 1),
@@ -120,13 +122,13 @@ mod tests {
         plan.output.keeps_secrets = true;
         for (of, number) in kinds {
             let (head, body, trailers) = (head.clone(), body.clone(), trailers.clone());
-            samples.keep(KnownSecrets::from_plan(&plan))(Response { of, number, head, body, trailers });
+            samples.sample_receiver(KnownSecrets::from_plan(&plan))(Response { of, number, head, body, trailers });
         }
         plan.output.keeps_secrets = false;
         plan.request.headers = vec![("Authorization".to_owned(), "Bearer a-secret-1".to_owned())];
         let (of, number) = (SampleOf::Status(200), 1);
         let (told, echoed) = (b"HTTP/1.1 200 OK\r\nSet-Cookie: id=5\r\n\r\n".to_vec(), b"you sent a-secret-1".to_vec());
-        samples.keep(KnownSecrets::from_plan(&plan))(Response {
+        samples.sample_receiver(KnownSecrets::from_plan(&plan))(Response {
             of,
             number,
             head: told,
@@ -134,7 +136,7 @@ mod tests {
             trailers: trailers.clone(),
         });
         samples.end();
-        assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty());
+        assert!(states.wait_until_final(Duration::from_secs(60)) && states.failures().is_empty());
         let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["200-1.txt", "503-1.txt", "503-2.txt", "check1-1.txt", "grpc14-1.txt"]);

@@ -68,19 +68,19 @@ impl FileStates {
     }
 
     /// Records that file `index` was created empty. It is removed if writing never starts.
-    pub fn created(&self, index: usize, path: &Path) {
+    pub fn record_new_file(&self, index: usize, path: &Path) {
         self.lock()[index].leftover = Some(path.to_owned());
     }
 
     /// Records that writing to file `index` is about to start. From now on, its leftover is not removed.
-    pub fn begin(&self, index: usize) {
+    pub fn record_write_start(&self, index: usize) {
         let file = &mut self.lock()[index];
         file.state = FileState::Begun;
         file.leftover = None;
     }
 
     /// Removes the leftover of file `index`.
-    pub fn clear(&self, index: usize) {
+    pub fn remove_leftover(&self, index: usize) {
         self.lock()[index].clear();
     }
 
@@ -89,7 +89,7 @@ impl FileStates {
     /// # Errors
     ///
     /// Returns the reason why there is no temporary file, or `TimedOut` if the file has been abandoned.
-    pub fn temporary(
+    pub fn create_temporary(
         &self,
         index: usize,
         make: impl FnOnce() -> io::Result<NamedTempFile>,
@@ -127,19 +127,19 @@ impl FileStates {
     }
 
     /// Waits until the states of all files are final, but at most for `most`. True if they are.
-    pub fn wait(&self, most: Duration) -> bool {
+    pub fn wait_until_final(&self, most: Duration) -> bool {
         let is_open = |files: &mut Vec<OutputState>| files.iter().any(|file| !file.is_settled);
         let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Makes the states of all files final as they are, and removes temporary and empty files.
-    pub fn give_up(&self) {
+    pub fn abandon_incomplete(&self) {
         give_up(&mut self.lock());
     }
 
     /// Abandons all incomplete files and reports their states if a signal ends the process.
-    pub fn give_up_before_quitting(&self, signals: &Signals) {
+    pub fn abandon_before_quitting(&self, signals: &Signals) {
         let states = self.clone();
         signals.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));
     }
@@ -149,7 +149,7 @@ impl FileStates {
     fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
-        if let Some(text) = account(&files) {
+        if let Some(text) = describe_states(&files) {
             say(&text);
         }
         mem::forget(files);
@@ -165,8 +165,8 @@ impl FileStates {
     }
 
     /// One line of text with the states of all files; `None` without files.
-    pub fn account(&self) -> Option<String> {
-        account(&self.lock())
+    pub fn describe_states(&self) -> Option<String> {
+        describe_states(&self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<OutputState>> {
@@ -182,7 +182,7 @@ fn give_up(files: &mut [OutputState]) {
 }
 
 /// The states of all files as text.
-fn account(files: &[OutputState]) -> Option<String> {
+fn describe_states(files: &[OutputState]) -> Option<String> {
     let mut text = String::new();
     for OutputState { file: Output { path, .. }, state, .. } in files {
         let words = match state {
@@ -212,8 +212,8 @@ mod tests {
         fs::write(&new, "").unwrap();
         let states = states_of(["a.json", "new.ndjson"]);
         // The file's thread is still writing.
-        let part = states.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
-        states.created(1, &new);
+        let part = states.create_temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
+        states.record_new_file(1, &new);
         assert_eq!(left(), 2);
         let mut said = String::new();
         states.quit(|text| said.push_str(text));
@@ -222,26 +222,26 @@ mod tests {
         drop(part);
         // Writing cannot start after the file was abandoned.
         let states = states_of(["a.json"]);
-        states.give_up();
-        assert!(states.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
+        states.abandon_incomplete();
+        assert!(states.create_temporary(0, || NamedTempFile::new_in(&scratch)).is_err());
         assert_eq!(left(), 0);
     }
 
     #[test]
     fn every_file_state_is_described() {
         let states = states_of(["a.json", "b.csv", "c.ndjson"]);
-        assert!(!states.wait(Duration::ZERO));
+        assert!(!states.wait_until_final(Duration::ZERO));
         states.publish(0, &mut || Ok(())).unwrap();
         states.settle(0, None);
         assert!(states.publish(1, &mut || Err(io::ErrorKind::StorageFull.into())).is_err());
         states.settle(1, Some("the disk is full".to_owned()));
-        states.begin(2);
-        let account = states.account().unwrap();
+        states.record_write_start(2);
+        let account = states.describe_states().unwrap();
         assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
         let failures: Vec<String> = states.failures().into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(failures, ["the disk is full", "it has no reader or the disk is too slow: it is not complete"]);
         states.settle(2, None);
-        assert!(states.wait(Duration::ZERO));
-        assert!(states_of([]).account().is_none());
+        assert!(states.wait_until_final(Duration::ZERO));
+        assert!(states_of([]).describe_states().is_none());
     }
 }

@@ -6,7 +6,7 @@ use onrush_plan::condition::{ComparisonOperator, Condition, Term, Threshold};
 use onrush_plan::metric::{LatencyView, Metric, Statistic};
 use onrush_plan::{Dialect, LimitedBy};
 use onrush_stats::rank;
-use onrush_text::{printable, units};
+use onrush_text::{escape_controls, units};
 
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{PercentileBounds, UnboundedRequests};
@@ -68,7 +68,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
     }
     sum.gates = gates;
     for (condition, why) in missing {
-        let note = Note::doubt(NoteId::NoGate, format!("the sum has no gate {}: {why}", printable(&condition)));
+        let note = Note::doubt(NoteId::NoGate, format!("the sum has no gate {}: {why}", escape_controls(&condition)));
         if !sum.notes.contains(&note) {
             sum.notes.push(note);
         }
@@ -116,14 +116,14 @@ fn judge_term(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Ju
         Threshold::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
-        Threshold::Time(_) => units::time_us(figure),
+        Threshold::Time(_) => units::format_us(figure),
         Threshold::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
         Threshold::Share(_) => share_or_count(figure, total),
         Threshold::OfAsked(_) => {
             asked.map_or(String::new(), |asked| asked.describe_reached(figure, document.requests.open))
         }
         Threshold::LimitedBy(_) => String::new(),
-        Threshold::Number(_) if is_count => units::thousands(figure as u64),
+        Threshold::Number(_) if is_count => units::format_thousands(figure as u64),
         Threshold::Number(_) => format!("{figure:.2}"),
     });
     let values = match term.metric {
@@ -179,7 +179,7 @@ impl AskedRate {
 /// A share (0 to 1) of all requests, shown as a count if `total` is small.
 fn share_or_count(share: f64, total: f64) -> String {
     match total as u64 {
-        few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
+        few if few < units::PERCENT_MIN => units::format_share((share * total).round() as u64, few),
         _ => format!("{:.3} % of requests", share * 100.0),
     }
 }
@@ -190,7 +190,7 @@ fn largest_value_clause(metric: Metric, values: u64) -> String {
         Metric::Latency(_, Statistic::Percentile(percent))
             if percent.value() < 100.0 && rank(percent.value(), values) >= values =>
         {
-            format!(" (the largest of {})", units::counted(values, "value"))
+            format!(" (the largest of {})", units::format_count(values, "value"))
         }
         _ => String::new(),
     }
@@ -264,7 +264,7 @@ mod tests {
     use onrush_stats::{Cause, Phase};
 
     use super::*;
-    use crate::fixtures::{fail, flawless, plan, received, schedule, whole};
+    use crate::fixtures::{fill_from_latencies, flawless, plan, record_failures, schedule, with_received_bytes};
     use crate::run::Outcome;
 
     const URL: &str = "http://127.0.0.1/";
@@ -284,9 +284,9 @@ mod tests {
     fn flawed_outcome() -> Outcome {
         let mut outcome = flawless(980, 1);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
-        fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
-        fail(&mut outcome, 20, Phase::Head, Cause::Errno(104));
-        fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
+        record_failures(&mut outcome, 6, Phase::Status, Cause::Status(503));
+        record_failures(&mut outcome, 20, Phase::Head, Cause::Errno(104));
+        record_failures(&mut outcome, 4, Phase::Timeout, Cause::Late);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.unsuccessful, counters.failed) = (1_000, 10, 20);
         outcome
@@ -529,7 +529,8 @@ mod tests {
             Some(Condition { terms: vec![term] })
         };
         let result = |conditions: &[&str], bytes: u64| {
-            let mut document = received(Document::judged(&plan, &whole(flawless(1_000, 1))), bytes);
+            let mut document =
+                with_received_bytes(Document::judged(&plan, &fill_from_latencies(flawless(1_000, 1))), bytes);
             document.gates =
                 judge_gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
             document

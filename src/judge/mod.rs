@@ -11,7 +11,7 @@ mod verdict;
 use onrush_plan::condition::Condition;
 use onrush_plan::{LimitedBy, OutputOptions, Plan};
 use onrush_stats::Corrupt;
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use crate::record::gate::Gate;
 use crate::record::{Document, Http2, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
@@ -113,7 +113,7 @@ impl JudgedRun {
             .filter(|_| output.verbose)
             .map(|evidence| format!("usage: {}{lingered}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
-            let requests = counted(probe.requests, "request");
+            let requests = format_count(probe.requests, "request");
             format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
         });
         let verdict = verdict.map(|verdict| format!("verdict: {verdict}\n"));
@@ -130,6 +130,6 @@ impl JudgedRun {
 
 /// A clause on how often threads waited to collect several HTTP/2 responses, a wait that latencies include.
 fn linger_clause(http2: &Http2) -> String {
-    let (times, longest) = (counted(http2.lingers, "time"), http2.linger_max_us);
+    let (times, longest) = (format_count(http2.lingers, "time"), http2.linger_max_us);
     format!("; onrush waited for several responses {times}, each for {longest} µs at most")
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use flate2::read::GzDecoder;
 use onrush_plan::file_contents;
-use onrush_text::{escape, printable_lines};
+use onrush_text::{escape, escape_controls_in_lines};
 use serde_json::Value;
 use tempfile::Builder;
 
@@ -38,9 +38,9 @@ pub(super) struct Collect {
 }
 
 /// Collects a run; returns its exit code.
-pub(super) fn collect(asked: &Collect) -> u8 {
+pub(super) fn collect_run(asked: &Collect) -> u8 {
     let kubectl = Kubectl::new(asked.namespace.clone());
-    let results = Results::new(LineMark(String::new()));
+    let results = ReceivedResults::new(LineMark(String::new()));
     let mut collector = LogCollector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
     let failed = |words: &str| {
         say(&format!("onrush kubernetes: {words}"));
@@ -56,12 +56,12 @@ struct LogCollector<'a> {
     screen: Screen,
     /// Number of lines read so far.
     seen: usize,
-    results: Results,
+    results: ReceivedResults,
 }
 
 /// Results in the log.
 #[derive(Debug)]
-struct Results {
+struct ReceivedResults {
     /// Mark at the start of lines about results.
     mark: LineMark,
     /// Compressed results from the log. Pieces of the last one may be missing.
@@ -88,11 +88,11 @@ impl LogCollector<'_> {
         if !self.asked.into.is_dir() {
             bail!("--into {:?}: there is no such folder", self.asked.into);
         }
-        let pod = self.running()?;
+        let pod = self.wait_for_coordinator()?;
         let (mut has_fetched, mut has_read) = (Ok(()), Ok(()));
         for _ in 0..TRIES {
             let fetched;
-            (fetched, has_read) = self.follow(&pod)?;
+            (fetched, has_read) = self.follow_log(&pod)?;
             has_fetched = fetched.and(has_fetched);
             if self.results.exit.is_some() || !self.is_running(&pod)? {
                 break;
@@ -100,20 +100,21 @@ impl LogCollector<'_> {
             thread::sleep(LOOK);
         }
         let Some((code, named)) = self.results.exit else {
-            let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
-            let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
+            let pods =
+                self.kubectl.query_objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
+            let state = pods.first().map_or_else(|| "it was deleted".to_owned(), pod_state);
             // Complete results are kept, even if the log is incomplete.
-            let written = self.write();
-            self.explain();
+            let written = self.write_results();
+            self.report_failed_pods();
             has_read?;
             written?;
             bail!("the coordinator's log breaks off before the end of the run; its pod: {state}");
         };
-        let written = self.write();
+        let written = self.write_results();
         if code != 0 {
-            self.explain();
+            self.report_failed_pods();
         }
-        self.clean();
+        self.delete_objects();
         has_fetched.and(written)?;
         if self.results.named < named {
             bail!(
@@ -129,9 +130,9 @@ impl LogCollector<'_> {
     }
 
     /// Waits until the coordinator's pod runs, or has run; returns the pod's name.
-    fn running(&mut self) -> anyhow::Result<String> {
+    fn wait_for_coordinator(&mut self) -> anyhow::Result<String> {
         let job = Component::Coordinator.job(&self.asked.run);
-        let jobs = self.kubectl.objects(&["get", "job", &job])?;
+        let jobs = self.kubectl.query_objects(&["get", "job", &job])?;
         let mark = jobs.first().and_then(|job| job["metadata"]["annotations"][MARK].as_str());
         let mark =
             mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}, which tells lines about results from others: something has removed it, or another version has written it; kubectl logs job/{job} has the report"))?;
@@ -139,7 +140,7 @@ impl LogCollector<'_> {
         let selector = Component::Coordinator.selector(&self.asked.run);
         let mut said = String::new();
         loop {
-            let pods = self.kubectl.objects(&["get", "pods", "-l", &selector])?;
+            let pods = self.kubectl.query_objects(&["get", "pods", "-l", &selector])?;
             let state = match pods.first() {
                 Some(pod) if pod["status"]["phase"] != "Pending" => {
                     return pod["metadata"]["name"]
@@ -147,10 +148,10 @@ impl LogCollector<'_> {
                         .map(str::to_owned)
                         .ok_or_else(|| anyhow!("a pod has no name"));
                 }
-                Some(pod) => state(pod),
+                Some(pod) => pod_state(pod),
                 None => {
-                    let jobs = self.kubectl.objects(&["get", "job", &job])?;
-                    if let Some(ended) = jobs.first().and_then(ended) {
+                    let jobs = self.kubectl.query_objects(&["get", "job", &job])?;
+                    if let Some(ended) = jobs.first().and_then(job_outcome) {
                         bail!("the coordinator has no pod any more: {ended}");
                     }
                     format!("there is none yet (kubectl describe job {job})")
@@ -165,17 +166,17 @@ impl LogCollector<'_> {
     }
 
     fn is_running(&self, pod: &str) -> anyhow::Result<bool> {
-        let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
+        let pods = self.kubectl.query_objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
         Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
     }
 
     /// Prints the log up to its end, from the last line read. Fetches waiting results once the run has ended. Returns
     /// the outcome of fetching, and that of reading the log.
-    fn follow(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
+    fn follow_log(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
         let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
         // The log is read from its start, which the cluster may have rotated away.
-        self.results.begin();
+        self.results.forget_results();
         for index in 0.. {
             let mut line = Vec::new();
             log.printed.by_ref().take(LINE_MAX).read_until(b'\n', &mut line).context("the log cannot be read")?;
@@ -185,11 +186,11 @@ impl LogCollector<'_> {
             let is_new = index >= self.seen;
             self.seen = self.seen.max(index + 1);
             let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
-            let Some(line) = self.results.take(&line) else { continue };
+            let Some(line) = self.results.process_line(&line) else { continue };
             match line {
-                LogEvent::Text(text) if is_new => self.screen.print(&(printable_lines(&text) + "\n")),
+                LogEvent::Text(text) if is_new => self.screen.print(&(escape_controls_in_lines(&text) + "\n")),
                 LogEvent::Text(_) => {}
-                LogEvent::Exit => fetched = self.fetch(pod),
+                LogEvent::Exit => fetched = self.fetch_results(pod),
             }
         }
         // If the log is incomplete, it is read again regardless of how this call ended.
@@ -197,7 +198,7 @@ impl LogCollector<'_> {
     }
 
     /// Fetches the results waiting in the pod, which then ends.
-    fn fetch(&mut self, pod: &str) -> anyhow::Result<()> {
+    fn fetch_results(&mut self, pod: &str) -> anyhow::Result<()> {
         if self.results.waiting.is_empty() {
             return Ok(());
         }
@@ -209,36 +210,36 @@ impl LogCollector<'_> {
             program = sender;
         }
         // Fetched results are written before their only other copy is deleted.
-        self.write()?;
+        self.write_results()?;
         self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
     }
 
     /// Writes all complete results. Fails with the first one that is incomplete or cannot be written.
-    fn write(&mut self) -> anyhow::Result<()> {
+    fn write_results(&mut self) -> anyhow::Result<()> {
         let into = &self.asked.into;
-        self.results.logged.drain(..).map(|logged| write(into, &logged)).fold(Ok(()), anyhow::Result::and)
+        self.results.logged.drain(..).map(|logged| write_result(into, &logged)).fold(Ok(()), anyhow::Result::and)
     }
 
     /// Reports the pods of machines that failed.
-    fn explain(&self) {
+    fn report_failed_pods(&self) {
         let selector = Component::Workers.selector(&self.asked.run);
         // The run has its exit code, whether or not this query succeeds.
-        for pod in self.kubectl.objects(&["get", "pods", "-l", &selector]).unwrap_or_default() {
+        for pod in self.kubectl.query_objects(&["get", "pods", "-l", &selector]).unwrap_or_default() {
             if pod["status"]["phase"] == "Pending" || pod["status"]["phase"] == "Failed" {
                 let name = escape(pod["metadata"]["name"].as_str().unwrap_or_default().as_bytes());
-                say(&format!("onrush kubernetes: pod {name}: {}", state(&pod)));
+                say(&format!("onrush kubernetes: pod {name}: {}", pod_state(&pod)));
             }
         }
     }
 
     /// Deletes the objects no longer needed, including secrets. Finished Jobs stay for their logs, for a day. The Job
     /// of machines that still wait for a node or for the run ends now.
-    fn clean(&self) {
+    fn delete_objects(&self) {
         let workers = Component::Workers.job(&self.asked.run);
         let begun = Instant::now();
         let ended = loop {
-            match self.kubectl.objects(&["get", "job", &workers]) {
-                Ok(jobs) if jobs.iter().all(|job| ended(job).is_some()) => break Ok(Vec::new()),
+            match self.kubectl.query_objects(&["get", "job", &workers]) {
+                Ok(jobs) if jobs.iter().all(|job| job_outcome(job).is_some()) => break Ok(Vec::new()),
                 Ok(_) if begun.elapsed() < PARTING => thread::sleep(LOOK),
                 Ok(_) => {
                     let end = r#"{"spec":{"activeDeadlineSeconds":1}}"#;
@@ -256,7 +257,7 @@ impl LogCollector<'_> {
 }
 
 /// Writes a result received through the log.
-fn write(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
+fn write_result(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
     if read.is_err() || *missing > 0 || file_contents::sha256_hex(&contents) != sum.sha256 {
@@ -276,14 +277,14 @@ enum LogEvent {
     Exit,
 }
 
-impl Results {
+impl ReceivedResults {
     /// No results yet. `mark` starts the lines about results.
     fn new(mark: LineMark) -> Self {
         Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
     }
 
     /// Processes a line of the log; `None` if there is nothing to do.
-    fn take(&mut self, line: &str) -> Option<LogEvent> {
+    fn process_line(&mut self, line: &str) -> Option<LogEvent> {
         match LogLine::read(&self.mark, line) {
             None => return Some(LogEvent::Text(line.to_owned())),
             Some(Err(UnreadableLine)) => self.is_damaged = true,
@@ -312,7 +313,7 @@ impl Results {
     }
 
     /// Forgets all results, because the log is read again.
-    fn begin(&mut self) {
+    fn forget_results(&mut self) {
         *self = Self::new(self.mark.clone());
     }
 }
@@ -326,7 +327,7 @@ fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
 }
 
 /// The state of a pod, in the cluster's terms.
-fn state(pod: &Value) -> String {
+fn pod_state(pod: &Value) -> String {
     let status = &pod["status"];
     let text = |value: &Value| value.as_str().map(|text| escape(text.as_bytes()));
     let containers = status["containerStatuses"].as_array().into_iter().flatten();
@@ -345,7 +346,7 @@ fn state(pod: &Value) -> String {
 }
 
 /// The outcome of a Job, if it has ended.
-fn ended(job: &Value) -> Option<String> {
+fn job_outcome(job: &Value) -> Option<String> {
     let conditions = job["status"]["conditions"].as_array()?.iter();
     let mut over = conditions.filter(|condition| {
         condition["status"] == "True"

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use aws_lc_rs::rand;
 use onrush_plan::Dialect;
 
-use super::collect::{Collect, collect};
+use super::collect::{Collect, collect_run};
 use super::manifest::{Manifest, Placement};
 use super::packed::PackedRun;
 use super::pod;
@@ -68,7 +68,7 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     switch("--one-per-node", |typed: &mut TypedKubernetes| typed.placing.is_one_per_node = true)
         .help("never place two machines on a node (they are spread\nover the nodes as far as possible)"),
     text("--cpu N", |typed: &mut TypedKubernetes, text| {
-        typed.placing.cpu = Some(cpu(text)?);
+        typed.placing.cpu = Some(check_cpu(text)?);
         Ok(())
     })
     .help("processors that each machine requests (-t)"),
@@ -82,12 +82,12 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     })
     .help("memory that each machine requests, and may have\n(256Mi and 32Ki for each of its connections)"),
     text("--namespace NAME", |typed: &mut TypedKubernetes, text| {
-        typed.placing.namespace = Some(label(text, NAMESPACE_MAX)?);
+        typed.placing.namespace = Some(check_label(text, NAMESPACE_MAX)?);
         Ok(())
     })
     .help("the namespace of all this (that of kubectl)"),
     text("--name NAME", |typed: &mut TypedKubernetes, text| {
-        typed.name = Some(label(text, NAME_MAX)?);
+        typed.name = Some(check_label(text, NAME_MAX)?);
         Ok(())
     })
     .help("what the run is called (drawn at random)"),
@@ -102,7 +102,7 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     })
     .help("the most that compressed results may add to the log\n(8M); larger ones wait ten minutes to be fetched"),
     text("--collect NAME", |typed: &mut TypedKubernetes, text| {
-        typed.collect = Some(label(text, NAME_MAX)?);
+        typed.collect = Some(check_label(text, NAME_MAX)?);
         Ok(())
     })
     .help("follow this run, fetch its results, delete what it no\nlonger needs, and exit with its code"),
@@ -177,7 +177,7 @@ For instance:
 }
 
 /// Checks a part of an object's name.
-fn label(text: &str, most: usize) -> Result<String, String> {
+fn check_label(text: &str, most: usize) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = text.len() <= most
         && text.starts_with(is_letter)
@@ -189,7 +189,7 @@ fn label(text: &str, most: usize) -> Result<String, String> {
 }
 
 /// Checks a number of processors in Kubernetes' notation: 2, 0.5 or 500m.
-fn cpu(text: &str) -> Result<String, String> {
+fn check_cpu(text: &str) -> Result<String, String> {
     let (number, least) = text.strip_suffix('m').map_or((text, 0.001), |number| (number, 1.0));
     let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '.') && !number.ends_with('.');
     let is_cpu = is_number && number.parse().is_ok_and(|count: f64| (least..=1e6).contains(&count));
@@ -197,7 +197,7 @@ fn cpu(text: &str) -> Result<String, String> {
 }
 
 /// Generates a name for an unnamed run.
-fn drawn() -> Result<String, String> {
+fn generate_run_name() -> Result<String, String> {
     // Without vowels, so that no words appear.
     const LETTERS: &[u8; 32] = b"0123456789bcdfghjkmnpqrstvwxyzbc";
     let mut bytes = [0; NAME];
@@ -217,7 +217,7 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     ];
     let others: Vec<&str> = others.into_iter().filter_map(|(is_asked, name)| is_asked.then_some(name)).collect();
     match others[..] {
-        [] => write(typed).map(Some),
+        [] => pack_run(typed).map(Some),
         [name] if has_run || typed.image.is_some() => Err(format!(
             "{name} goes with a run that was applied, and takes no options of a run, no URL and no --image"
         )),
@@ -225,13 +225,13 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
         [_] => Ok(Some(CommandWork::new(move || {
             if let Some(run) = typed.collect {
                 let into = typed.into.unwrap_or_else(|| PathBuf::from("."));
-                collect(&Collect { run, namespace: typed.placing.namespace, into })
+                collect_run(&Collect { run, namespace: typed.placing.namespace, into })
             } else if let Some(orders) = typed.run {
-                pod::carry_out(&orders)
+                pod::run_pod(&orders)
             } else if let Some(name) = typed.send {
-                pod::send(&name)
+                pod::send_result(&name)
             } else {
-                pod::fetched()
+                pod::mark_fetched()
             }
         }))),
     }
@@ -248,7 +248,7 @@ fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
             Ok(Some(Item::ShortHelp)) => return Ok(None),
             Ok(Some(Item::Flag(flag, _))) if flag.id == Id::Help => return Ok(None),
-            Err(misuse) => return Err(hint(&misuse)),
+            Err(misuse) => return Err(misuse_message(&misuse)),
             Ok(Some(Item::Word(word))) => typed.words.push(utf8(word)?),
             Ok(Some(Item::Own(spelling, value))) => {
                 let option = own().find(|option| option.described.spelling == *spelling);
@@ -273,7 +273,7 @@ fn utf8(word: OsString) -> Result<String, String> {
 }
 
 /// The message about a misused option. Suggests the command's own options as well.
-fn hint(misuse: &Misuse) -> String {
+fn misuse_message(misuse: &Misuse) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
         if let Some(near) = hints::nearest_name(name, own().map(|option| option.described.spelling.long)) {
@@ -284,7 +284,7 @@ fn hint(misuse: &Misuse) -> String {
 }
 
 /// Packs a run. The returned work writes its objects.
-fn write(typed: TypedKubernetes) -> Result<CommandWork, String> {
+fn pack_run(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
     if !typed.has_machines {
         return Err("needs --machines N: how many machines take part".to_owned());
@@ -299,7 +299,7 @@ fn write(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let apart = words_are_apart.then(|| "--".to_owned());
     let words = typed.options.into_iter().chain(apart).chain(typed.words).collect();
     let packed = PackedRun::new(words, &typed.in_image, typed.log_max.unwrap_or(LOG_MAX))?;
-    let run = typed.name.map_or_else(drawn, Ok)?;
+    let run = typed.name.map_or_else(generate_run_name, Ok)?;
     Ok(CommandWork::new(move || {
         packed.warnings.iter().for_each(|line| say(line));
         let namespace = typed.placing.namespace.as_ref().map_or(String::new(), |name| format!(" --namespace {name}"));

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use onrush_text::{escape, reason};
+use onrush_text::{error_reason, escape};
 use serde_json::Value;
 
 use crate::run;
@@ -59,7 +59,7 @@ impl Kubectl {
     /// # Errors
     ///
     /// As for [`Self::output`].
-    pub fn objects(&self, words: &[&str]) -> anyhow::Result<Vec<Value>> {
+    pub fn query_objects(&self, words: &[&str]) -> anyhow::Result<Vec<Value>> {
         let text = self.output(&[words, &["-o", "json"]].concat())?;
         let mut list: Value = serde_json::from_slice(&text).map_err(|_| anyhow!("kubectl printed no objects"))?;
         Ok(match list["items"].take() {
@@ -76,7 +76,7 @@ impl Kubectl {
     pub fn start(&self, words: &[&str]) -> anyhow::Result<KubectlProcess> {
         let mut command = self.command(words);
         let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| missing(&error))?;
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| missing_kubectl(&error))?;
         let printed = child.stdout.take().map(BufReader::new).expect("it is a pipe");
         let mut stderr = child.stderr.take().expect("it is a pipe");
         let (tell, said) = mpsc::channel();
@@ -134,6 +134,6 @@ impl Drop for KubectlProcess {
     }
 }
 
-fn missing(error: &io::Error) -> anyhow::Error {
-    anyhow!("kubectl cannot be called: {}; install it, and let it know the cluster", reason(error))
+fn missing_kubectl(error: &io::Error) -> anyhow::Error {
+    anyhow!("kubectl cannot be called: {}; install it, and let it know the cluster", error_reason(error))
 }

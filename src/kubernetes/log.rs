@@ -29,7 +29,7 @@ impl LineMark {
     /// # Errors
     ///
     /// If the kernel provides no random numbers.
-    pub fn draw() -> io::Result<Self> {
+    pub fn draw_random() -> io::Result<Self> {
         let mut digits = Token::draw_secret()?;
         digits.truncate(MARK);
         Ok(Self(digits))
@@ -64,10 +64,10 @@ pub(super) struct ResultDigest {
 
 impl LogLine {
     /// Formats a result and its pieces, one line each.
-    pub fn of_file(mark: &LineMark, sum: ResultDigest, compressed: &[u8]) -> String {
+    pub fn format_result(mark: &LineMark, sum: ResultDigest, compressed: &[u8]) -> String {
         let pieces = compressed.chunks(PIECE);
-        let file = Self::File(sum, pieces.len()).marked(mark);
-        pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.marked(mark))
+        let file = Self::File(sum, pieces.len()).to_marked_line(mark);
+        pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.to_marked_line(mark))
     }
 
     /// Parses a line of the log; `None` for a line without the mark.
@@ -101,7 +101,7 @@ impl LogLine {
     }
 
     /// The line with its line end.
-    pub fn marked(&self, LineMark(mark): &LineMark) -> String {
+    pub fn to_marked_line(&self, LineMark(mark): &LineMark) -> String {
         let rest = match self {
             Self::File(ResultDigest { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
             Self::Piece(bytes) => format!("piece {}", STANDARD.encode(bytes)),
@@ -115,12 +115,12 @@ impl LogLine {
 impl ResultDigest {
     fn read(text: &str) -> Option<Self> {
         let (sha256, name) = text.split_once(' ')?;
-        is_name(name).then(|| Self { name: name.to_owned(), sha256: sha256.to_owned() })
+        is_valid_name(name).then(|| Self { name: name.to_owned(), sha256: sha256.to_owned() })
     }
 }
 
 /// True if a result may have this name: one that stays in the given folder, is visible there, and fits in a line.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_valid_name(name: &str) -> bool {
     let is_last = Path::new(name).file_name().is_some_and(|last| last == name);
     is_last && !name.starts_with('.') && !name.contains(char::is_control)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onrush_plan::{Plan, file_contents};
 use serde::{Deserialize, Serialize};
 
-use super::log::{LineMark, is_name};
+use super::log::{LineMark, is_valid_name};
 use crate::cli::{InsteadOfRun, Invocation, parse_shown};
 use crate::search::SEARCH;
 use onrush_plan::token::Token;
@@ -56,7 +56,7 @@ pub(super) struct PackedRun {
 }
 
 /// The search that options of a run may select instead.
-pub(super) const fn instead() -> InsteadOfRun {
+pub(super) const fn search_options() -> InsteadOfRun {
     SEARCH
 }
 
@@ -73,7 +73,7 @@ impl PackedRun {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
         let (parsed, read) = file_contents::record_reads(|| {
             let mut plan = None;
-            let invocation = parse_shown(&args, instead(), &mut |shown| plan = Some(shown.clone()));
+            let invocation = parse_shown(&args, search_options(), &mut |shown| plan = Some(shown.clone()));
             let files_read = plan.as_mut().map(Plan::read_files);
             (plan, invocation, files_read)
         });
@@ -89,13 +89,13 @@ impl PackedRun {
         if let Some(Err(unreadable)) = files_read {
             return Err(format!("{unreadable:#}"));
         }
-        results_differ(&plan)?;
+        check_result_names(&plan)?;
         let mut warnings = warnings;
         let host = &plan.target.host;
         if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
             warnings.push(format!("onrush kubernetes: in a pod, {host} is the pod itself"));
         }
-        let mark = LineMark::draw().map_err(|error| error.to_string())?;
+        let mark = LineMark::draw_random().map_err(|error| error.to_string())?;
         let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings, mark };
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
@@ -111,12 +111,12 @@ impl PackedRun {
         let orders = serde_json::to_vec(&orders).map_err(|_| "the name of a file is not UTF-8")?;
         let token = Token::draw_secret().map_err(|error| error.to_string())?;
         packed.secret.extend([(RUN.to_owned(), orders), (TOKEN.to_owned(), token.into_bytes())]);
-        packed.fits(largest.as_deref())?;
+        packed.check_size(largest.as_deref())?;
         Ok(packed)
     }
 
     /// Checks that both objects can be applied.
-    fn fits(&self, largest: Option<&Path>) -> Result<(), String> {
+    fn check_size(&self, largest: Option<&Path>) -> Result<(), String> {
         for object in [&self.secret, &self.public] {
             let bytes: usize = object.values().map(|contents| contents.len().div_ceil(3) * 4 + 32).sum();
             if bytes > OBJECT_MAX {
@@ -149,9 +149,9 @@ fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
 
 /// Rejects results with equal names, or with a name that cannot be in a log: all results are in one folder of the pod
 /// and are fetched by name.
-fn results_differ(plan: &Plan) -> Result<(), String> {
+fn check_result_names(plan: &Plan) -> Result<(), String> {
     let mut all = plan.output.outputs.iter().filter_map(|output| output.path.file_name());
-    if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_name)) {
+    if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_valid_name)) {
         return Err(format!(
             "-o {name:?}: the name of a result that is fetched must not begin with a dot or have control characters in it"
         ));

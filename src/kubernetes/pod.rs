@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use onrush_plan::file_contents;
 
 use super::log::{LineMark, LogLine, ResultDigest};
-use super::packed::{PodOrders, RESULTS, instead};
+use super::packed::{PodOrders, RESULTS, search_options};
 use crate::cli::{Invocation, parse_shown};
 use crate::program::{EXIT_WRONG, Signals, print, say};
 use crate::single;
@@ -26,18 +26,18 @@ const LOOK: Duration = Duration::from_millis(200);
 const FETCHED: &str = ".fetched";
 
 /// Executes the packed run; returns its exit code.
-pub(super) fn carry_out(orders: &Path) -> u8 {
+pub(super) fn run_pod(orders: &Path) -> u8 {
     let orders = fs::read(orders)
         .context("the run cannot be read")
         .and_then(|text| serde_json::from_slice(&text).context("this is not a run that was packed"));
     let PodOrders { words, files, log_max, mark } = match orders {
         Ok(orders) => orders,
-        Err(error) => return failed(&error),
+        Err(error) => return report_failure(&error),
     };
     file_contents::set_brought_files(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
-    let invocation = parse_shown(&words, instead(), &mut |plan| {
+    let invocation = parse_shown(&words, search_options(), &mut |plan| {
         for output in &mut plan.output.outputs {
             let name = output.path.file_name().unwrap_or_default();
             output.path = Path::new(RESULTS).join(name);
@@ -72,17 +72,17 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;
         let sum = ResultDigest { name, sha256: file_contents::sha256_hex(&contents) };
-        let in_log = compressed(&contents).map(|compressed| LogLine::of_file(mark, sum.clone(), &compressed));
+        let in_log = compress(&contents).map(|compressed| LogLine::format_result(mark, sum.clone(), &compressed));
         match in_log {
             Ok(in_log) if (lines.len() + in_log.len()) as u64 <= log_max => lines += &in_log,
             _ => {
                 is_waiting = true;
                 let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("onrush"));
-                lines += &LogLine::Waiting(sum, program.display().to_string()).marked(mark);
+                lines += &LogLine::Waiting(sum, program.display().to_string()).to_marked_line(mark);
             }
         }
     }
-    lines += &LogLine::Exit(code, named).marked(mark);
+    lines += &LogLine::Exit(code, named).to_marked_line(mark);
     print("onrush kubernetes", Ok(lines), 0);
     if !is_waiting {
         return;
@@ -95,18 +95,18 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
     }
 }
 
-fn compressed(contents: &[u8]) -> io::Result<Vec<u8>> {
+fn compress(contents: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(contents)?;
     encoder.finish()
 }
 
 /// Writes a compressed result to standard output.
-pub(super) fn send(name: &str) -> u8 {
+pub(super) fn send_result(name: &str) -> u8 {
     let sent = fs::read(Path::new(RESULTS).join(Path::new(name).file_name().unwrap_or_default()))
-        .and_then(|contents| compressed(&contents))
+        .and_then(|contents| compress(&contents))
         .and_then(|compressed| io::copy(&mut &compressed[..], &mut output()?));
-    sent.map_or_else(|error| failed(&anyhow!(error)), |_| 0)
+    sent.map_or_else(|error| report_failure(&anyhow!(error)), |_| 0)
 }
 
 /// Standard output for binary data.
@@ -115,11 +115,11 @@ fn output() -> io::Result<fs::File> {
 }
 
 /// Marks the results as fetched, which ends the wait.
-pub(super) fn fetched() -> u8 {
-    fs::write(Path::new(RESULTS).join(FETCHED), "").map_or_else(|error| failed(&anyhow!(error)), |()| 0)
+pub(super) fn mark_fetched() -> u8 {
+    fs::write(Path::new(RESULTS).join(FETCHED), "").map_or_else(|error| report_failure(&anyhow!(error)), |()| 0)
 }
 
-fn failed(error: &anyhow::Error) -> u8 {
+fn report_failure(error: &anyhow::Error) -> u8 {
     say(&format!("onrush kubernetes: {error:#}"));
     EXIT_WRONG
 }

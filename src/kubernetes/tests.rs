@@ -234,11 +234,11 @@ fn unsendable_runs_are_refused_before_applying() {
 
 #[test]
 fn log_lines_distinguish_users_and_programs() {
-    let mark = &LineMark::draw().unwrap();
-    assert_ne!(*mark, LineMark::draw().unwrap());
+    let mark = &LineMark::draw_random().unwrap();
+    assert_ne!(*mark, LineMark::draw_random().unwrap());
     let sum = ResultDigest { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };
     let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
-    let text = LogLine::of_file(mark, sum.clone(), &bytes);
+    let text = LogLine::format_result(mark, sum.clone(), &bytes);
     assert!(text.lines().all(|line| line.len() < 8 << 10));
     let mut lines = text.lines().map(|line| LogLine::read(mark, line).unwrap());
     assert_eq!(lines.next(), Some(Ok(LogLine::File(sum.clone(), 4))));
@@ -246,8 +246,8 @@ fn log_lines_distinguish_users_and_programs() {
         lines.map(|line| if let Ok(LogLine::Piece(piece)) = line { piece } else { panic!("{line:?} is no piece") });
     assert_eq!(pieces.collect::<Vec<_>>().concat(), bytes);
     for line in [LogLine::Waiting(sum, "/usr/bin/onrush".to_owned()), LogLine::Exit(6, 2)] {
-        assert_eq!(LogLine::read(mark, line.marked(mark).trim_end()), Some(Ok(line.clone())));
-        assert_eq!(LogLine::read(mark, line.marked(&LineMark("0".repeat(32))).trim_end()), None);
+        assert_eq!(LogLine::read(mark, line.to_marked_line(mark).trim_end()), Some(Ok(line.clone())));
+        assert_eq!(LogLine::read(mark, line.to_marked_line(&LineMark("0".repeat(32))).trim_end()), None);
     }
     for line in ["Requests/sec: 1", "onrush-kubernetes exit 0 0", "onrush-kubernetes  exit 0 0"] {
         assert_eq!(LogLine::read(mark, line), None, "{line}");

@@ -12,8 +12,8 @@ use anyhow::{Context, anyhow, bail};
 use onrush_plan::experiment::PLAN;
 use onrush_plan::file_contents::read_at_most;
 use onrush_plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
-use onrush_text::printable;
-use onrush_text::reason;
+use onrush_text::error_reason;
+use onrush_text::escape_controls;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,9 @@ struct Begun {
 
 /// The temporary name of the file that is being written, if any. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
+pub struct UnfinishedFile(Arc<Mutex<Option<PathBuf>>>);
 
-impl Unfinished {
+impl UnfinishedFile {
     /// Removes the unfinished file before the process ends. Keeps the lock, so that writers never continue.
     pub fn abandon(&self) {
         let mut unfinished = self.lock();
@@ -87,7 +87,7 @@ impl Unfinished {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    unfinished: Unfinished,
+    unfinished: UnfinishedFile,
     /// The opened directory. If the path leads to another directory later, that one is not used.
     opened: File,
     journal: File,
@@ -114,7 +114,9 @@ impl Folder {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 bail!(FolderExists { path: path.to_owned() })
             }
-            Err(error) => bail!("the folder {} cannot be created: {}", path.display(), files::words(&error, path)),
+            Err(error) => {
+                bail!("the folder {} cannot be created: {}", path.display(), files::describe_write_error(&error, path))
+            }
         }
         Self::open(path, is_private)
     }
@@ -139,14 +141,15 @@ impl Folder {
         let folder = Self::open(path, is_private)?;
         // Reads the file again, now that no other process writes to the folder.
         let made = begun().ok_or_else(missing)?.made;
-        folder.here()?;
-        folder.clear();
+        folder.current_path()?;
+        folder.remove_unfinished();
         Ok((folder, made))
     }
 
     fn open(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         let opened = File::open(path);
-        let opened = opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), reason(&error)))?;
+        let opened =
+            opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), error_reason(&error)))?;
         let journal = path.join(JOURNAL);
         // Neither blocks on a pipe nor follows a link: the lines belong in this folder.
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
@@ -157,16 +160,20 @@ impl Folder {
         }
         let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {
-                Ok(Self { path: path.to_owned(), unfinished: Unfinished::default(), opened, journal: file, is_private })
-            }
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                unfinished: UnfinishedFile::default(),
+                opened,
+                journal: file,
+                is_private,
+            }),
             Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
-            Err(error) => bail!("{} cannot be locked: {}", journal.display(), reason(&error.into())),
+            Err(error) => bail!("{} cannot be locked: {}", journal.display(), error_reason(&error.into())),
         }
     }
 
     /// The unfinished file, to be abandoned if a signal ends the process.
-    pub fn unfinished(&self) -> Unfinished {
+    pub fn unfinished(&self) -> UnfinishedFile {
         self.unfinished.clone()
     }
 
@@ -180,7 +187,7 @@ impl Folder {
     /// # Errors
     ///
     /// Fails if the path no longer leads to the directory that was opened.
-    pub fn here(&self) -> anyhow::Result<&Path> {
+    pub fn current_path(&self) -> anyhow::Result<&Path> {
         let identity = |there: Metadata| (there.dev(), there.ino());
         let there = fs::metadata(&self.path).map(identity).ok();
         if there.is_some() && there == self.opened.metadata().map(identity).ok() {
@@ -194,7 +201,7 @@ impl Folder {
     }
 
     /// Removes unfinished files left by a killed onrush.
-    fn clear(&self) {
+    fn remove_unfinished(&self) {
         let (begin, end) = UNFINISHED;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -210,7 +217,7 @@ impl Folder {
     /// # Errors
     ///
     /// Fails if a file cannot be written.
-    pub fn begin(
+    pub fn write_initial_files(
         &self,
         made: &ExperimentOrigin,
         plan: &str,
@@ -219,14 +226,14 @@ impl Folder {
     ) -> anyhow::Result<()> {
         self.write(HOST, (json::pretty(host) + "\n").as_bytes())?;
         for AttachedFile { name, content } in attached {
-            let folder = self.here()?.join(ATTACHED);
+            let folder = self.current_path()?.join(ATTACHED);
             fs::create_dir_all(folder).context("the folder for attached files cannot be created")?;
             let names = (1_u32..).map(|number| match number {
                 1 => format!("{ATTACHED}/{name}"),
                 _ => format!("{ATTACHED}/{number}-{name}"),
             });
             // Files from different folders may have equal names.
-            let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
+            let vacant = names.into_iter().find(|name| !self.has_file(name)).unwrap_or_default();
             self.write(&vacant, content)?;
         }
         // Written last, because this file makes the folder that of an experiment.
@@ -242,18 +249,18 @@ impl Folder {
             })
         };
         let is_bare = fs::read_dir(&self.path).is_ok_and(|mut entries| entries.all(is_bare));
-        is_bare && self.here().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
+        is_bare && self.current_path().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
     }
 
     /// True if the folder contains a file with this name.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn has_file(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
 
     /// The first unused name of the form `begin.kind-1`, `begin.kind-2` and so on.
-    pub fn vacant(&self, begin: &str, kind: &str) -> String {
+    pub fn unused_name(&self, begin: &str, kind: &str) -> String {
         let mut names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}"));
-        names.find(|name| !self.has(&format!("{name}.json"))).unwrap_or_default()
+        names.find(|name| !self.has_file(&format!("{name}.json"))).unwrap_or_default()
     }
 
     /// Renames a file; does nothing if it does not exist.
@@ -262,10 +269,10 @@ impl Folder {
     ///
     /// Fails if the file cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
-        let here = self.here()?;
+        let here = self.current_path()?;
         match fs::rename(here.join(from), here.join(to)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                bail!("{} cannot be renamed: {}", here.join(from).display(), reason(&error))
+                bail!("{} cannot be renamed: {}", here.join(from).display(), error_reason(&error))
             }
             _ => Ok(()),
         }
@@ -292,8 +299,8 @@ impl Folder {
     /// # Errors
     ///
     /// Fails if that folder cannot be created.
-    pub fn output(&self, name: &str) -> anyhow::Result<PathBuf> {
-        let folder = self.here()?.join("output");
+    pub fn output_path(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.current_path()?.join("output");
         fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
         Ok(folder.join(name))
     }
@@ -304,7 +311,7 @@ impl Folder {
     ///
     /// Fails if the file cannot be written. The previous file is then unchanged.
     pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
-        let path = self.here()?.join(name);
+        let path = self.current_path()?.join(name);
         let directory = path.parent().unwrap_or(&self.path);
         let (begin, end) = UNFINISHED;
         let written = || {
@@ -330,10 +337,10 @@ impl Folder {
     /// # Errors
     ///
     /// Fails if the line cannot be written.
-    pub fn log(&self, what: &str) -> anyhow::Result<()> {
-        self.here()?;
+    pub fn append_to_journal(&self, what: &str) -> anyhow::Result<()> {
+        self.current_path()?;
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-        let line = format!("{at} {}\n", printable(what));
+        let line = format!("{at} {}\n", escape_controls(what));
         let written = (&self.journal).write_all(line.as_bytes());
         written.map_err(|error| unwritable(&self.path.join(JOURNAL), &error))
     }
@@ -343,7 +350,7 @@ impl Folder {
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     let why = match error.kind() {
         io::ErrorKind::IsADirectory => "it is a folder; move it away".to_owned(),
-        _ => files::words(error, path),
+        _ => files::describe_write_error(error, path),
     };
     anyhow!("{} cannot be written: {why}", path.display())
 }
@@ -366,7 +373,7 @@ impl AttachedFile {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let refused = |why: &str| anyhow!("attach: {} {why}", path.display());
         let unreadable = |why: String| refused(&format!("cannot be read: {why}"));
-        let there = fs::metadata(path).map_err(|error| unreadable(reason(&error)))?;
+        let there = fs::metadata(path).map_err(|error| unreadable(error_reason(&error)))?;
         let name = path.file_name().filter(|_| there.is_file()).ok_or_else(|| refused("is not a regular file"))?;
         let content = read_at_most(path, ATTACHED_MAX_MIB).map_err(unreadable)?;
         Ok(Self { name: name.to_string_lossy().into_owned(), content })
@@ -386,9 +393,9 @@ mod tests {
             folder
         };
         let (bare, kept) = (begun("bare"), begun("kept"));
-        fs::write(kept.output("hook.txt").unwrap(), "why").unwrap();
+        fs::write(kept.output_path("hook.txt").unwrap(), "why").unwrap();
         assert!(bare.discard() && !bare.path().exists());
-        assert!(!kept.discard() && kept.has(PLAN));
+        assert!(!kept.discard() && kept.has_file(PLAN));
         fs::remove_dir_all(kept.path().join("output")).unwrap();
         assert!(kept.discard() && !kept.path().exists());
     }
@@ -399,8 +406,8 @@ mod tests {
         let path = scratch.path().join("x");
         let folder = Folder::create(&path, false).unwrap();
         folder.write("a.json", b"1").unwrap();
-        assert!(folder.has("a.json") && fs::read(path.join("a.json")).unwrap() == b"1");
-        assert_eq!(folder.vacant("a", "failed"), "a.failed-1");
+        assert!(folder.has_file("a.json") && fs::read(path.join("a.json")).unwrap() == b"1");
+        assert_eq!(folder.unused_name("a", "failed"), "a.failed-1");
         assert!(Folder::create(&path, false).unwrap_err().to_string().contains("already exists"));
         assert!(Folder::resume(&path, false).unwrap_err().to_string().contains("is not the folder of an experiment"));
         assert!(Folder::open(&path, false).unwrap_err().to_string().contains("another onrush is writing"));
@@ -433,7 +440,7 @@ mod tests {
             folder.write("a.json", number.as_bytes()).unwrap();
             let aside = folder.set_aside("a.json").unwrap();
             assert_eq!(aside, format!("a.json.unreadable-{number}"));
-            assert!(!folder.has("a.json"));
+            assert!(!folder.has_file("a.json"));
         }
         let kept =
             ["1", "2", "3"].map(|number| fs::read(folder.path.join(format!("a.json.unreadable-{number}"))).unwrap());
@@ -449,9 +456,9 @@ mod tests {
         let refused = |folder: &Folder| {
             let failures = [
                 folder.write("a.json", b"1").err(),
-                folder.log("measured").err(),
+                folder.append_to_journal("measured").err(),
                 folder.rename("a.json", "b.json").err(),
-                folder.output("hook.txt").err(),
+                folder.output_path("hook.txt").err(),
             ];
             failures.map(|failure| failure.map_or(String::new(), |error| error.to_string()))
         };
@@ -498,7 +505,7 @@ mod tests {
         for name in [".onrush-AbCdEf.part", ".other.part", "a.json"] {
             fs::write(path.join(name), "").unwrap();
         }
-        folder.clear();
+        folder.remove_unfinished();
         let mut names: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, [".other.part", "a.json", "journal"]);

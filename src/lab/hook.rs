@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 
-use super::process_group::{POLL, ProcessGroup, ProcessGroups, ending};
+use super::process_group::{POLL, ProcessGroup, ProcessGroups, describe_exit};
 use crate::run::Interrupt;
 
 /// A shell command that must succeed before its timeout.
@@ -46,7 +46,7 @@ impl Hook<'_> {
         let deadline = Instant::now() + self.timeout;
         let mut group = match ProcessGroup::start(self.command, self.environment, self.output, GRACE, groups) {
             Ok(group) => group,
-            Err(error) => return HookEnded::NotStarted(reason(&error)),
+            Err(error) => return HookEnded::NotStarted(error_reason(&error)),
         };
         loop {
             if let Some(status) = group.status() {
@@ -71,7 +71,7 @@ impl fmt::Display for HookEnded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Succeeded => f.write_str("succeeded"),
-            Self::Failed(status) => write!(f, "failed with {}", ending(*status)),
+            Self::Failed(status) => write!(f, "failed with {}", describe_exit(*status)),
             Self::TimedOut(timeout) => write!(f, "took longer than {timeout:?} and was killed"),
             Self::Interrupted => f.write_str("was interrupted"),
             Self::NotStarted(reason) => write!(f, "could not be started: {reason}"),
@@ -107,7 +107,7 @@ mod tests {
     fn lives(output: &str) -> bool {
         output.trim().parse::<u32>().expect("the hook wrote a process id");
         // An ended process exists until its new parent has waited for it.
-        proc::stat(output.trim()).is_some_and(|stat| stat.is_alive)
+        proc::read_stat(output.trim()).is_some_and(|stat| stat.is_alive)
     }
 
     const LONG: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::proc::members;
+use crate::proc::parse_list;
 use crate::run::host::{self, read_small_file};
 
 /// The machine on which an experiment runs.
@@ -44,7 +44,7 @@ impl LabHost {
         Self {
             cpu_model: facts.cpu_model,
             cpus: facts.cpus,
-            threads_per_core: siblings.and_then(|list| members(&list)).map(|threads| threads.len()),
+            threads_per_core: siblings.and_then(|list| parse_list(&list)).map(|threads| threads.len()),
             governor: read_small_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             memory_kib: memory.and_then(|memory| memory.strip_suffix(" kB")?.parse().ok()),
             virtualisation: virtualisation(),

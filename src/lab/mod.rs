@@ -18,9 +18,9 @@ pub mod words;
 pub use folder::{AttachedFile, ExperimentOrigin, Folder, FolderExists, TARGETS};
 pub use hook::{Hook, HookEnded};
 pub use host::LabHost;
-pub use order::{PlannedTurn, order};
-pub use process_group::{ProcessGroups, ending};
-pub use target::{Start, TargetNotReady, TargetProcess};
+pub use order::{PlannedTurn, order_turns};
+pub use process_group::{ProcessGroups, describe_exit};
+pub use target::{TargetNotReady, TargetProcess, TargetStart};
 
 use crate::cli::{Command, CommandWork, CompletionWord};
 use draft::{LAB_ARGUMENTS, LabCommand};
@@ -32,7 +32,7 @@ pub const LAB: Command = Command {
     help: || LAB_ARGUMENTS.help(),
     options: || LAB_ARGUMENTS.described_options(),
     word: CompletionWord::File,
-    parse: |args| Ok(draft::parse(args)?.map(carried_out)),
+    parse: |args| Ok(draft::parse(args)?.map(lab_work)),
 };
 
 /// `onrush sweep`: a run at each of several loads.
@@ -42,7 +42,7 @@ pub const SWEEP: Command = Command {
     help: draft::sweep_help,
     options: draft::sweep_options,
     word: CompletionWord::Url,
-    parse: |args| Ok(draft::sweep(args)?.map(carried_out)),
+    parse: |args| Ok(draft::parse_sweep(args)?.map(lab_work)),
 };
 
 /// `onrush vs`: compares targets.
@@ -52,9 +52,9 @@ pub const VERSUS: Command = Command {
     help: draft::versus_help,
     options: draft::versus_options,
     word: CompletionWord::Url,
-    parse: |args| Ok(draft::versus(args)?.map(carried_out)),
+    parse: |args| Ok(draft::parse_versus(args)?.map(lab_work)),
 };
 
-fn carried_out(lab: LabCommand) -> CommandWork {
-    CommandWork::new(|| runner::carry_out(lab))
+fn lab_work(lab: LabCommand) -> CommandWork {
+    CommandWork::new(|| runner::run_lab(lab))
 }

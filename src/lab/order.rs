@@ -13,7 +13,7 @@ pub struct PlannedTurn {
 }
 
 /// All runs of an experiment in order. The order depends only on the arguments: equal seeds give equal orders.
-pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<PlannedTurn> {
+pub fn order_turns(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<PlannedTurn> {
     let mut random = Random::new(seed);
     match order {
         Order::Interleaved => interleaved(points, rounds, &mut random),
@@ -44,12 +44,12 @@ fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<PlannedTu
     let mut places = Vec::new();
     let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
     for _ in 0..(rounds - 3 * triples) / 2 {
-        places.extend(drawn([|place, _| place, |place, points| points - 1 - place], points, random));
+        places.extend(draw_rounds([|place, _| place, |place, points| points - 1 - place], points, random));
     }
     if triples == 1 {
-        places.extend(drawn([|place, _| place, second, third], points, random));
+        places.extend(draw_rounds([|place, _| place, second_position, third_position], points, random));
     } else if rounds == 1 {
-        places.extend(drawn([|place, _| place], points, random));
+        places.extend(draw_rounds([|place, _| place], points, random));
     }
     places
         .into_iter()
@@ -59,7 +59,7 @@ fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<PlannedTu
 }
 
 /// Rounds defined by the position of each index. Points are assigned to indices at random.
-fn drawn<const N: usize>(
+fn draw_rounds<const N: usize>(
     places: [fn(usize, usize) -> usize; N],
     points: usize,
     random: &mut Random,
@@ -78,14 +78,14 @@ fn drawn<const N: usize>(
     rounds
 }
 
-/// The position in the second of three rounds. The sum of the first, this and the [`third`] position is equal for all
+/// The position in the second of three rounds. The sum of the first, this and the [`third_position`] position is equal for all
 /// points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
-fn second(place: usize, points: usize) -> usize {
+fn second_position(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }
 
 /// The position in the third of three rounds.
-fn third(place: usize, points: usize) -> usize {
+fn third_position(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) {
         points - 1 - place / 2
     } else {
@@ -106,7 +106,7 @@ mod tests {
     /// The sum of each point's positions over all rounds.
     fn sums(points: usize, rounds: u32, seed: u64) -> Vec<usize> {
         let mut sums = vec![0; points];
-        for (place, turn) in order(Order::Interleaved, points, rounds, seed).iter().enumerate() {
+        for (place, turn) in order_turns(Order::Interleaved, points, rounds, seed).iter().enumerate() {
             sums[turn.point] += place;
         }
         sums
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn every_round_has_every_point_once() {
         for (points, rounds) in [(1, 1), (2, 3), (3, 3), (7, 5), (8, 4), (10, 7)] {
-            let turns = order(Order::Interleaved, points, rounds, 1);
+            let turns = order_turns(Order::Interleaved, points, rounds, 1);
             for (round, turns) in turns.chunks(points).enumerate() {
                 let mut seen: Vec<usize> = turns.iter().map(|turn| turn.point).collect();
                 seen.sort_unstable();
@@ -145,7 +145,7 @@ mod tests {
         // Each run is slower than the previous one by half a per cent of the first rate.
         for (points, rounds) in [(4, 10), (7, 3), (2, 4)] {
             let mut rates = vec![0.0; points];
-            for (place, turn) in order(Order::Interleaved, points, rounds, 7).iter().enumerate() {
+            for (place, turn) in order_turns(Order::Interleaved, points, rounds, 7).iter().enumerate() {
                 rates[turn.point] += 1000.0 - 5.0 * place as f64;
             }
             let mean = rates.iter().sum::<f64>() / points as f64;
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn orders_are_random_and_repeatable() {
         for kind in [Order::Interleaved, Order::Random] {
-            assert_eq!(order(kind, 8, 4, 3), order(kind, 8, 4, 3));
-            assert_ne!(order(kind, 8, 4, 3), order(kind, 8, 4, 4));
+            assert_eq!(order_turns(kind, 8, 4, 3), order_turns(kind, 8, 4, 3));
+            assert_ne!(order_turns(kind, 8, 4, 3), order_turns(kind, 8, 4, 4));
         }
-        let points: Vec<usize> = order(Order::Sequential, 2, 2, 1).iter().map(|turn| turn.point).collect();
+        let points: Vec<usize> = order_turns(Order::Sequential, 2, 2, 1).iter().map(|turn| turn.point).collect();
         assert_eq!(points, [0, 0, 1, 1]);
-        let mut rounds: Vec<u32> = order(Order::Random, 1, 4, 1).iter().map(|turn| turn.round).collect();
+        let mut rounds: Vec<u32> = order_turns(Order::Random, 1, 4, 1).iter().map(|turn| turn.round).collect();
         rounds.sort_unstable();
         assert_eq!(rounds, [0, 1, 2, 3]);
     }

@@ -35,7 +35,7 @@ impl CappedOutput {
     /// # Errors
     ///
     /// Fails if the file descriptor cannot be duplicated.
-    pub fn limit(file: &File) -> io::Result<Self> {
+    pub fn limit_file(file: &File) -> io::Result<Self> {
         Self::limit_to(file, OUTPUT_MAX_MIB << 20)
     }
 

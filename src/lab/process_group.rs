@@ -85,7 +85,7 @@ impl ProcessGroup {
         if known.is_over {
             return Err(io::Error::other("the experiment has ended"));
         }
-        let limited = CappedOutput::limit(output)?;
+        let limited = CappedOutput::limit_file(output)?;
         let child = shell.spawn()?;
         let id = Pid::from_child(&child);
         known.ids.push(id);
@@ -106,7 +106,7 @@ impl ProcessGroup {
         // If the group has ended by itself, it needs no signal.
         let _ = kill_process_group(self.id, Signal::TERM);
         // A process that has ended stays in its group until somebody waits for it.
-        while self.status().is_none() || lives(self.id) {
+        while self.status().is_none() || is_group_alive(self.id) {
             if Instant::now() >= deadline {
                 let _ = kill_process_group(self.id, Signal::KILL);
                 let _ = self.child.kill();
@@ -117,7 +117,7 @@ impl ProcessGroup {
         let _ = self.child.wait();
         // A signal takes effect only when its process runs, which may take time on a busy machine.
         let deadline = Instant::now() + DYING_MAX;
-        while lives(self.id) && Instant::now() < deadline {
+        while is_group_alive(self.id) && Instant::now() < deadline {
             thread::sleep(POLL);
         }
         self.forget();
@@ -142,18 +142,18 @@ impl Drop for ProcessGroup {
 }
 
 /// True if a process of the group has not ended. Zombies have ended.
-pub(super) fn lives(id: Pid) -> bool {
-    lives_by(id, "/proc")
+pub(super) fn is_group_alive(id: Pid) -> bool {
+    is_group_alive_in(id, "/proc")
 }
 
-/// [`lives`] for the processes listed in this directory. If none of the group is listed, for instance because `/proc`
+/// [`is_group_alive`] for the processes listed in this directory. If none of the group is listed, for instance because `/proc`
 /// is missing, only the kernel knows whether the group exists, and it counts zombies.
-fn lives_by(id: Pid, proc: &str) -> bool {
+fn is_group_alive_in(id: Pid, proc: &str) -> bool {
     if test_kill_process_group(id).is_err() {
         return false;
     }
-    let listed = proc::numbers(proc).unwrap_or_default().into_iter();
-    let mut members = listed.filter_map(|process| proc::stat(&process.to_string()));
+    let listed = proc::numeric_entries(proc).unwrap_or_default().into_iter();
+    let mut members = listed.filter_map(|process| proc::read_stat(&process.to_string()));
     let mut is_listed = false;
     let has_live_one = members.any(|stat| {
         let is_member = stat.group == id.as_raw_pid();
@@ -173,7 +173,7 @@ const DYING_MAX: Duration = Duration::from_secs(5);
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
 /// Describes how a command ended: its exit status, or the signal.
-pub fn ending(status: ExitStatus) -> String {
+pub fn describe_exit(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
@@ -210,7 +210,7 @@ mod tests {
         let nothing = empty.path().to_str().unwrap();
         let mut group = ProcessGroup::start("sleep 60 & exit", &[], &output, Duration::ZERO, &groups).unwrap();
         assert!(group.child.wait().unwrap().success());
-        let lives = || ["/proc", nothing].map(|proc| lives_by(group.id, proc));
+        let lives = || ["/proc", nothing].map(|proc| is_group_alive_in(group.id, proc));
         assert_eq!(lives(), [true; 2], "the shell has ended, and its child has not");
         kill_process_group(group.id, Signal::KILL).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);

@@ -8,17 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_plan::secrets;
+use onrush_text::error_reason;
 use onrush_text::escape;
-use onrush_text::reason;
 use thiserror::Error;
 
-use super::process_group::{ProcessGroup, ProcessGroups, ending};
+use super::process_group::{ProcessGroup, ProcessGroups, describe_exit};
 use crate::program::screen;
 use crate::run::Interrupt;
 
 /// How to start the target's command.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct TargetStart<'a> {
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
     /// Environment variables in addition to those of onrush.
@@ -43,7 +43,7 @@ pub enum TargetNotReady {
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
-    #[error("the target's command ended before the target was ready, with {}", ending(*.status))]
+    #[error("the target's command ended before the target was ready, with {}", describe_exit(*.status))]
     Died {
         /// Exit status of the command.
         status: ExitStatus,
@@ -66,7 +66,7 @@ pub enum TargetNotReady {
 impl TargetNotReady {
     /// The last lines that the command printed, for the terminal only, because they may contain secrets. `None` if the
     /// reason is not the command's end or delay.
-    pub fn printed(&self) -> Option<&str> {
+    pub fn printed_lines(&self) -> Option<&str> {
         match self {
             Self::Died { output, .. } | Self::Late { output, .. } => Some(output),
             Self::NotStarted(_) | Self::Taken | Self::Interrupted => None,
@@ -83,7 +83,7 @@ impl TargetProcess {
     /// Fails if another server already responds, or if the target does not become ready in time. None of its processes
     /// is left then.
     pub fn start(
-        start: &Start,
+        start: &TargetStart,
         mut is_ready: impl FnMut(Duration) -> bool,
         interrupt: &Interrupt,
         groups: &ProcessGroups,
@@ -91,7 +91,7 @@ impl TargetProcess {
         if is_ready(start.timeout) {
             return Err(TargetNotReady::Taken);
         }
-        let not_started = |error: io::Error| TargetNotReady::NotStarted(reason(&error));
+        let not_started = |error: io::Error| TargetNotReady::NotStarted(error_reason(&error));
         let open = OpenOptions::new().create(true).append(true).read(true).open(start.output);
         let mut output = open.map_err(not_started)?;
         let before = output.metadata().map_err(not_started)?.len();
@@ -101,7 +101,7 @@ impl TargetProcess {
         let mut target = Self(group);
         loop {
             let was_ready = is_ready(deadline.saturating_duration_since(Instant::now()));
-            if let Some(status) = target.ended() {
+            if let Some(status) = target.exit_status() {
                 return Err(TargetNotReady::Died { status, output: last_lines(&mut output, before) });
             }
             if was_ready {
@@ -118,7 +118,7 @@ impl TargetProcess {
     }
 
     /// The exit status of a command that ended by itself; `None` while it is running.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.0.status()
     }
 }
@@ -157,14 +157,14 @@ mod tests {
     use rustix::process::Pid;
     use tempfile::TempDir;
 
-    use super::super::process_group::lives;
+    use super::super::process_group::is_group_alive;
     use super::*;
 
     /// Starts a target that is ready as soon as a file exists.
     fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<TargetProcess, TargetNotReady> {
         let path = scratch.path().to_str().unwrap().to_owned();
         let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
-        let start = Start { command, environment: &environment, output: &output, timeout };
+        let start = TargetStart { command, environment: &environment, output: &output, timeout };
         let ready = scratch.path().join("ready");
         TargetProcess::start(&start, |_| ready.exists(), &Interrupt::default(), &ProcessGroups::default())
     }
@@ -173,7 +173,7 @@ mod tests {
     fn is_left(scratch: &TempDir) -> bool {
         let output = fs::read_to_string(scratch.path().join("output")).unwrap();
         let id = output.split_whitespace().next().and_then(|id| Pid::from_raw(id.parse().ok()?));
-        lives(id.expect("the target wrote its process id"))
+        is_group_alive(id.expect("the target wrote its process id"))
     }
 
     const LONG: Duration = Duration::from_secs(30);
@@ -182,7 +182,7 @@ mod tests {
     fn targets_live_until_dropped() {
         let scratch = TempDir::new().unwrap();
         let mut target = start("echo $$; sleep 0.05; touch \"$IN/ready\"; sleep 60 & wait", LONG, &scratch).unwrap();
-        assert!(scratch.path().join("ready").exists() && target.ended().is_none() && is_left(&scratch));
+        assert!(scratch.path().join("ready").exists() && target.exit_status().is_none() && is_left(&scratch));
         drop(target);
         assert!(!is_left(&scratch));
     }
@@ -192,10 +192,10 @@ mod tests {
         let scratch = TempDir::new().unwrap();
         let mut target = start("touch \"$IN/ready\"; sleep 0.05; exit 7", LONG, &scratch).unwrap();
         let deadline = Instant::now() + LONG;
-        while target.ended().is_none() && Instant::now() < deadline {
+        while target.exit_status().is_none() && Instant::now() < deadline {
             thread::sleep(POLL);
         }
-        assert_eq!(target.ended().and_then(|status| status.code()), Some(7));
+        assert_eq!(target.exit_status().and_then(|status| status.code()), Some(7));
     }
 
     #[test]
@@ -204,9 +204,9 @@ mod tests {
         fs::write(scratch.path().join("output"), "of another round\n").unwrap();
         let unready = start("printf 'a\\nb\\n\\nc\\n\\033[31md\\n' >&2; exit 1", LONG, &scratch).unwrap_err();
         let died = "the target's command ended before the target was ready, with exit status 1";
-        assert_eq!((unready.to_string(), unready.printed()), (died.to_owned(), Some("b | c | \\x1b[31md")));
+        assert_eq!((unready.to_string(), unready.printed_lines()), (died.to_owned(), Some("b | c | \\x1b[31md")));
         let unready = start("exit 2", LONG, &scratch).unwrap_err();
-        assert_eq!(unready.printed(), Some(""));
+        assert_eq!(unready.printed_lines(), Some(""));
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
     fn readiness_checks_stay_within_the_timeout() {
         let scratch = TempDir::new().unwrap();
         let (output, timeout) = (scratch.path().join("output"), Duration::from_millis(200));
-        let start = Start { command: "sleep 60", environment: &[], output: &output, timeout };
+        let start = TargetStart { command: "sleep 60", environment: &[], output: &output, timeout };
         let mut given = Vec::new();
         let asked = |within: Duration| {
             given.push(within);
@@ -250,7 +250,7 @@ mod tests {
         let (interrupt, groups, output) =
             (Interrupt::default(), ProcessGroups::default(), scratch.path().join("output"));
         let command = "echo $$; sleep 60";
-        let start = Start { command, environment: &[], output: &output, timeout: LONG };
+        let start = TargetStart { command, environment: &[], output: &output, timeout: LONG };
         let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
         let interrupted = |_| {
             if is_written() {
@@ -268,9 +268,9 @@ mod tests {
         let mut target = TargetProcess::start(&start, second_time, &Interrupt::default(), &groups).unwrap();
         groups.kill();
         let deadline = Instant::now() + LONG;
-        while target.ended().is_none() && Instant::now() < deadline {
+        while target.exit_status().is_none() && Instant::now() < deadline {
             thread::sleep(POLL);
         }
-        assert!(target.ended().is_some());
+        assert!(target.exit_status().is_some());
     }
 }

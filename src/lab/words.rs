@@ -11,7 +11,7 @@ use super::PlannedTurn;
 use crate::record::{Buffer, Document, Extent, SocketSamples, Sockets};
 
 /// The text that `--plan` prints: points, order and time.
-pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
+pub fn plan_text(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     let Experiment { name, rounds, order, points, .. } = experiment;
     let order = match order {
         Order::Interleaved => "interleaved",
@@ -20,10 +20,10 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     };
     let mut text = format!(
         "{name}: {} × {} = {}, {order}{}\n",
-        units::counted(points.len() as u64, "point"),
-        units::counted(u64::from(*rounds), "round"),
-        units::counted(experiment.planned_runs(), "run"),
-        length(experiment),
+        units::format_count(points.len() as u64, "point"),
+        units::format_count(u64::from(*rounds), "round"),
+        units::format_count(experiment.planned_runs(), "run"),
+        total_duration_text(experiment),
     );
     for (number, point) in points.iter().enumerate() {
         let words = experiment.levels_in_words(point);
@@ -44,21 +44,28 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
 
 /// The line before the first run, without the folder: number of runs and total duration.
 pub fn summary(experiment: &Experiment) -> String {
-    format!("{}: {}{}", experiment.name, units::counted(experiment.planned_runs(), "run"), length(experiment))
+    format!(
+        "{}: {}{}",
+        experiment.name,
+        units::format_count(experiment.planned_runs(), "run"),
+        total_duration_text(experiment)
+    )
 }
 
 /// The total duration of the runs with their warm-ups, as the end of a line; empty if unknown.
-fn length(experiment: &Experiment) -> String {
+fn total_duration_text(experiment: &Experiment) -> String {
     let of = |point: &Point| {
         let Stop { duration, .. } = point.plan.stop;
         Some(duration? + point.plan.warmup)
     };
     let round = experiment.points.iter().map(of).sum::<Option<Duration>>();
-    round.map_or_else(String::new, |round| format!(", at least {}", units::exact(round * experiment.rounds)))
+    round.map_or_else(String::new, |round| {
+        format!(", at least {}", units::format_duration_exact(round * experiment.rounds))
+    })
 }
 
 /// The start of the line about a run: its number, its point and its round.
-pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
+pub fn run_line_start(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
     let runs = experiment.planned_runs();
     let words = experiment.levels_in_words(point);
     let blank = if words.is_empty() { "" } else { " " };
@@ -66,7 +73,7 @@ pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u6
 }
 
 /// The figures of a run, for the middle of a line.
-pub fn measured(document: &Document) -> String {
+pub fn format_run_figures(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {
         let percent: Percent = percent.parse().ok().filter(|&percent| document.is_sure_of(percent))?;
@@ -75,29 +82,29 @@ pub fn measured(document: &Document) -> String {
     let mut words = format!("{per_s:.2}/s");
     for name in ["50", "99"] {
         if let Some(us) = figure(name) {
-            words.push_str(&format!(", p{name} {}", units::time_us(us)));
+            words.push_str(&format!(", p{name} {}", units::format_us(us)));
         }
     }
     let Errors { status: refused, check: unfit, .. } = document.errors;
     let errors = document.requests.errors();
     if errors > 0 {
-        words.push_str(&format!(", {}", units::counted(errors, "error")));
+        words.push_str(&format!(", {}", units::format_count(errors, "error")));
     }
     if refused > 0 {
         let status = document
             .plan
             .expected_status()
             .map_or("a status of 400 or more".to_owned(), |expected| format!("a status other than {expected}"));
-        words.push_str(&format!(", {} with {status}", units::counted(refused, "response")));
+        words.push_str(&format!(", {} with {status}", units::format_count(refused, "response")));
     }
     if unfit > 0 {
-        words.push_str(&format!(", {}", units::counted(unfit, "failed check")));
+        words.push_str(&format!(", {}", units::format_count(unfit, "failed check")));
     }
     let limit = document.verdict.as_ref().map(|verdict| verdict.limited_by).filter(|limit| limit.is_generator());
     limit.iter().for_each(|limit| words.push_str(&format!(", limited by onrush itself ({})", limit.name())));
     if let Some(Sockets { rcvbuf: Some(received), sndbuf: Some(sent), .. }) = document.sockets {
         let of = |Buffer { effective_min: least, effective_max: most, .. }| {
-            let [least, most] = [least, most].map(|bytes| units::thousands(bytes.into()));
+            let [least, most] = [least, most].map(|bytes| units::format_thousands(bytes.into()));
             if least == most { least } else { format!("{least} to {most}") }
         };
         words.push_str(&format!(", buffers of {} and {} bytes (receive, send)", of(received), of(sent)));
@@ -111,7 +118,7 @@ pub fn measured(document: &Document) -> String {
 
 /// Summary of the socket samples of a point's runs. For each figure: the median of the runs' medians, the minimum, and
 /// the maximum. `None` without samples.
-pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
+pub fn format_socket_summary(sampled: &[SocketSamples]) -> Option<String> {
     let figure = |of: fn(&SocketSamples) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
         let extents: Vec<Extent> = sampled.iter().filter_map(of).collect();
         let mut medians: Vec<f64> = extents.iter().filter_map(|extent| extent.median).collect();
@@ -120,7 +127,7 @@ pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
         let median = (middle + medians.get((medians.len() - 1) / 2)?) / 2.0;
         let least = extents.iter().map(|extent| extent.min).fold(f64::INFINITY, f64::min);
         let most = extents.iter().map(|extent| extent.max).fold(0.0, f64::max);
-        let [least, median, most] = [least, median, most].map(|value| significant(value * scale));
+        let [least, median, most] = [least, median, most].map(|value| format_significant(value * scale));
         Some(format!("{name} {median}{unit} ({least} … {most})"))
     };
     let figures = [
@@ -133,11 +140,11 @@ pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
     let retransmits: u64 = sampled.iter().map(|sampled| sampled.retransmits).sum();
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     let has_samples = sampled.iter().any(|sampled| sampled.samples > 0);
-    has_samples.then(|| format!("{}, {}", units::counted(retransmits, "retransmit"), figures.join(", ")))
+    has_samples.then(|| format!("{}, {}", units::format_count(retransmits, "retransmit"), figures.join(", ")))
 }
 
 /// A number with three significant digits.
-fn significant(value: f64) -> String {
+fn format_significant(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 6) };
     format!("{value:.*}", decimals as usize)
 }
@@ -164,9 +171,9 @@ mod tests {
         };
         let runs = [run(extent(0.02, 0.05, 1.0), 1), run(extent(0.03, 0.06, 2.5), 0), run(extent(0.01, 0.01, 0.02), 2)];
         assert_eq!(
-            sockets(&runs).unwrap(),
+            format_socket_summary(&runs).unwrap(),
             "3 retransmits, rtt 0.0500 ms (0.0100 … 2.50), cwnd 10.0 (10.0 … 10.0), receive buffer 1.23 % used (0 … 50.0)"
         );
-        assert_eq!(sockets(&[]), None);
+        assert_eq!(format_socket_summary(&[]), None);
     }
 }

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use onrush_plan::{Addresses, Plan};
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use crate::program::say;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 
 /// The line that `-v` prints: version and backend, busy-polling, and the reasons for the choices.
-pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
+pub fn verbose_line(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide_busy_poll(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
     let ports = run::host::unchosen_ports_reason(plan).map_or(String::new(), |reason| format!("; {reason}"));
@@ -53,7 +53,7 @@ impl Observer for WaitingLine<'_> {
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let port = address.port();
             let on = if machines == 1 { "which" } else { "each of which" };
-            let machines = counted(machines.into(), "machine");
+            let machines = format_count(machines.into(), "machine");
             let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
             // Workers that are started together need nothing typed by the user.
             let typed = if asked.place.is_none() { typed } else { String::new() };

@@ -6,12 +6,12 @@
 
 mod lines;
 
-pub use lines::{Messages, WaitingLine, verbose};
+pub use lines::{Messages, WaitingLine, verbose_line};
 
 use std::io::{self, IsTerminal, Stderr, Write};
 
 use onrush_plan::{Plan, Schedule, Stop};
-use onrush_text::units::{exact, thousands, time_us};
+use onrush_text::units::{format_duration_exact, format_thousands, format_us};
 
 use crate::run::{Observer, RunProgress, Waiting};
 
@@ -63,7 +63,7 @@ impl Observer for Option<ProgressLine> {
 impl<W: Write> ProgressLine<W> {
     /// Draws the progress of the run over the previous line.
     fn draw(&mut self, progress: &RunProgress<'_>) {
-        let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
+        let line = format!("{}{}", self.words, progress_text(self.stop, self.schedule.as_ref(), progress));
         // After a character in the last column, some terminals start a new line.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
@@ -91,23 +91,25 @@ impl<W: Write> Drop for ProgressLine<W> {
 }
 
 /// The text of the line: the progress, the rate, the delay of sends, and the number of errors.
-fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> String {
-    let rate = thousands(progress.requests_per_s.round() as u64);
+fn progress_text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> String {
+    let rate = format_thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
         let (elapsed, all) = (progress.elapsed.as_secs_f64(), warm_up.as_secs_f64());
         return format!("warming up {elapsed:.1} of {all} s, {rate} requests/s");
     }
     let elapsed = format!("{:.1}s", progress.elapsed.as_secs_f64());
-    let elapsed = stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", exact(total)));
+    let elapsed =
+        stop.duration.map_or(elapsed.clone(), |total| format!("{elapsed} of {}", format_duration_exact(total)));
     // The number of `-n` is counted from the end of the warm-up.
-    let requests = thousands(progress.requests - progress.carried);
-    let done = stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", thousands(all)));
-    let errors = thousands(progress.errors);
+    let requests = format_thousands(progress.requests - progress.carried);
+    let done =
+        stop.requests.map_or(elapsed.clone(), |all| format!("{requests} of {} in {elapsed}", format_thousands(all)));
+    let errors = format_thousands(progress.errors);
     let (from, until) = progress.rate_of;
     let asked = schedule.filter(|_| from < until).map_or(String::new(), |schedule| {
-        format!(" of {}", thousands(schedule.per_second_between(from, until).round() as u64))
+        format!(" of {}", format_thousands(schedule.per_second_between(from, until).round() as u64))
     });
-    let late = progress.late_ns.map_or(String::new(), |late_ns| format!(", {} late", time_us(late_ns / 1e3)));
+    let late = progress.late_ns.map_or(String::new(), |late_ns| format!(", {} late", format_us(late_ns / 1e3)));
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
@@ -154,22 +156,23 @@ mod tests {
             (stop(Some(90), Some(500_000)), "275,731 of 500,000 in 3.2s of 90s, 85,894 requests/s, 1,029 errors"),
         ];
         for (stop, line) in table {
-            assert_eq!(text(stop, None, &PROGRESS), line);
+            assert_eq!(progress_text(stop, None, &PROGRESS), line);
         }
     }
 
     #[test]
     fn scheduled_progress_shows_target_and_lateness() {
         let mut schedule = crate::fixtures::schedule(90_000);
-        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &RunProgress { late_ns, ..*PROGRESS });
+        let line =
+            |late_ns| progress_text(stop(Some(10), None), Some(&schedule), &RunProgress { late_ns, ..*PROGRESS });
         assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
         assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");
         let Stage { to, .. } = schedule.stages[0];
         schedule.stages = vec![Stage { length: Some(Duration::from_secs(5)), from: Rate::default(), to }];
-        let line = text(stop(Some(10), None), Some(&schedule), &PROGRESS);
+        let line = progress_text(stop(Some(10), None), Some(&schedule), &PROGRESS);
         assert_eq!(line, "3.2s of 10s, 85,894 of 45,000 requests/s, 1,029 errors");
         let first = RunProgress { rate_of: (Duration::ZERO, Duration::ZERO), ..*PROGRESS };
-        let line = text(stop(Some(10), None), Some(&schedule), &first);
+        let line = progress_text(stop(Some(10), None), Some(&schedule), &first);
         assert_eq!(line, "3.2s of 10s, 85,894 requests/s, 1,029 errors");
     }
 
@@ -177,7 +180,7 @@ mod tests {
     fn progress_distinguishes_warm_up_and_run() {
         let line = |elapsed_ms, warm_up_ms| {
             let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
-            text(stop(Some(10), None), None, &RunProgress { elapsed, warm_up, requests: 0, ..*PROGRESS })
+            progress_text(stop(Some(10), None), None, &RunProgress { elapsed, warm_up, requests: 0, ..*PROGRESS })
         };
         assert_eq!(line(640, 1_000), "warming up 0.6 of 1 s, 85,894 requests/s");
         assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use onrush_plan::{Output, OutputKind};
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
@@ -46,7 +46,7 @@ those of the sum, too: the exit code is 3 if one is met.",
             if path.as_os_str() == "-" {
                 merge.is_piped = true
             } else {
-                merge.outputs.push(output(path)?)
+                merge.outputs.push(sum_output(path)?)
             }
             Ok(())
         })
@@ -83,9 +83,9 @@ fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
 /// Adds up the results, and prints the sum or the names of its files; returns the exit code.
 fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
-        let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
+        let printed = super::run(merge, |states| states.abandon_before_quitting(signals));
         let (printed, (code, lines)) = match printed {
-            Ok((sum, PrintedReport { text, notes })) => (Ok((text, notes)), judged(&sum)),
+            Ok((sum, PrintedReport { text, notes })) => (Ok((text, notes)), judge_sum(&sum)),
             Err(error) => (Err(error), (0, Vec::new())),
         };
         let exit = print_noted("onrush merge", printed);
@@ -96,10 +96,11 @@ fn run(merge: &Merge) -> u8 {
 
 /// The exit code of a sum, which without gates is zero, otherwise equal to that of a run with the same figures, and
 /// lines with the reasons for it.
-fn judged(sum: &Document) -> (u8, Vec<String>) {
+fn judge_sum(sum: &Document) -> (u8, Vec<String>) {
     let broken = sum.gates.iter().filter(|gate| gate.broken);
     let undecided = sum.gates.iter().filter(|gate| gate.undecided);
-    let lines: Vec<String> = broken.clone().chain(undecided.clone()).map(|gate| printable(&gate.sentence())).collect();
+    let lines: Vec<String> =
+        broken.clone().chain(undecided.clone()).map(|gate| escape_controls(&gate.sentence())).collect();
     let is_asked = !sum.gates.is_empty();
     let codes = [
         (EXIT_NOTHING_COMPLETED, is_asked && sum.requests.completed == 0),
@@ -118,7 +119,7 @@ fn judged(sum: &Document) -> (u8, Vec<String>) {
     (code, lines.into_iter().chain(why.map(str::to_owned)).collect())
 }
 
-fn output(path: PathBuf) -> Result<Output, String> {
+fn sum_output(path: PathBuf) -> Result<Output, String> {
     match OutputKind::for_path(&path) {
         Some(OutputKind::Lines) => Err(".ndjson is only written during a run; write .csv".to_owned()),
         Some(kind) => Ok(Output { path, kind }),

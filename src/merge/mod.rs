@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
 use onrush_plan::{Output, OutputKind};
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use crate::cli;
 use crate::files::export;
@@ -47,7 +47,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     let files = Files::open(&merge.outputs, None, merge.inputs.iter().any(is_private))?;
     open(files.states());
     ensure!(!merge.inputs.is_empty(), "nothing to merge");
-    if let Some((path, known)) = twice(&merge.inputs) {
+    if let Some((path, known)) = find_repeated_file(&merge.inputs) {
         bail!("{path:?} and {known:?} are the same file; a result counts once");
     }
     let mut documents = Vec::new();
@@ -66,10 +66,11 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
             let (name, first) = (&other.name, &named[0].name);
             bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
         }
-        sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
+        sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed_note(&different)));
     }
     // Someone who reads only the exit code must learn of gates that were not judged.
-    let notes = judge::notes_on_missing_gates(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
+    let notes =
+        judge::notes_on_missing_gates(&sum).map(|note| format!("note: {}", escape_controls(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => PrintedReport { text: String::new(), notes },
         (false, true) if stdout().is_terminal() => form::print(&sum, ReportForm::Report, false)?,
@@ -84,21 +85,21 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     }
     let states = files.states().clone();
     files.write_texts(|kind| {
-        let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
+        let text = export::render_output(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
         if kind == OutputKind::Json { saved::check_readable(text) } else { Ok(text) }
     });
-    states.wait(files::PATIENCE);
-    states.give_up();
-    files::unwritable(&states).into_iter().next().map_or(Ok((sum, printed)), |error| Err(error.into()))
+    states.wait_until_final(files::PATIENCE);
+    states.abandon_incomplete();
+    files::unwritable_files(&states).into_iter().next().map_or(Ok((sum, printed)), |error| Err(error.into()))
 }
 
 /// The note in a sum on a result that was added because of `--force`.
-fn mixed(different: &Different) -> String {
+fn mixed_note(different: &Different) -> String {
     format!("a result of a different plan was added: {different}")
 }
 
 /// The first two paths that lead to the same file, the later one first.
-fn twice(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
+fn find_repeated_file(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
     let mut known: HashMap<PathBuf, &Path> = HashMap::new();
     let files = paths.iter().filter_map(|path| Some((path, fs::canonicalize(path).ok()?)));
     files.into_iter().find_map(|(path, file)| Some((path.as_path(), known.insert(file, path)?)))

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use onrush_plan::{Load, Plan, Probing, Stop};
 use onrush_stats::{Errors, Phase, Totals};
-use onrush_text::units::{spaced, thousands};
+use onrush_text::units::{format_duration_spaced, format_thousands};
 
 use crate::failure::describe_row_cause;
 use crate::run::{Interrupt, Outcome, Probe, RUN_TICK, RunEnd, Slot, TICK, Tail, TailEnd, nanos};
@@ -248,7 +248,7 @@ impl ProbedRun<'_> {
                 if failed == 1 {
                     "1 connect or request".to_owned()
                 } else {
-                    format!("{} connects or requests", thousands(failed))
+                    format!("{} connects or requests", format_thousands(failed))
                 },
                 most.unwrap_or_default()
             ));
@@ -283,7 +283,7 @@ fn failed_probe(why: String, totals: &Totals) -> Probe {
 
 /// A time in running text, in whole milliseconds.
 fn format_ms(seconds: f64) -> String {
-    spaced(Duration::from_millis((seconds * 1e3).round() as u64))
+    format_duration_spaced(Duration::from_millis((seconds * 1e3).round() as u64))
 }
 
 /// Share of responses that are unsuccessful by their status or by a check.

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use anyhow::anyhow;
 use onrush_plan::secrets::{self, KnownSecrets};
-use onrush_text::printable_lines;
-use onrush_text::reason;
+use onrush_text::error_reason;
+use onrush_text::escape_controls_in_lines;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdout, stderr, stdout};
 
@@ -58,7 +58,7 @@ impl Screen {
     /// whose reader has seen enough.
     pub fn failure(self, what: &str) -> Option<String> {
         let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
-        failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
+        failure.map(|error| format!("cannot write {what} to standard output: {}", error_reason(&error)))
     }
 }
 
@@ -106,7 +106,7 @@ pub fn hidden(text: &str) -> String {
 /// Writes a line to standard error, or nowhere if that is closed. Secrets are redacted, even in a misspelt file name. A
 /// very long line is truncated. Control characters in names and messages are escaped, so that none moves the cursor.
 pub fn say(line: &str) {
-    let line = printable_lines(&truncate_lines(&secrets::users(&hidden(line))));
+    let line = escape_controls_in_lines(&truncate_lines(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use libc::SIGXFSZ;
-use onrush_text::reason;
+use onrush_text::error_reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{self, emulate_default_handler};
@@ -67,8 +67,8 @@ impl Signals {
     ///
     /// Fails if a handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
-        let (listen, signals) =
-            Self::install_handlers(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
+        let (listen, signals) = Self::install_handlers(also)
+            .map_err(|error| anyhow!("cannot listen for signals: {}", error_reason(&error)))?;
         run::spawn_detached("signals", listen).map_err(|reason| NotStarted::Helper { job: "signals", reason })?;
         Ok(signals)
     }

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use onrush_text::misleads;
+use onrush_text::is_misleading;
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -55,7 +55,7 @@ impl<F: Formatter> Formatter for Escaping<F> {
 
     fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(at) = rest.find(misleads) {
+        while let Some(at) = rest.find(is_misleading) {
             let (plain, misleading) = rest.split_at(at);
             self.0.write_string_fragment(writer, plain)?;
             let mut characters = misleading.chars();
@@ -80,7 +80,7 @@ mod tests {
         let text = "a\u{1b}[2J\u{9b}2J\u{7f}\u{202e}\u{2066}\u{200b}\u{feff}\"\\\n測😀";
         let value = json!({ text: [text, 1, 2.5, null, {}], "b": [] });
         for written in [line(&value), pretty(&value)] {
-            assert!(written.chars().all(|c| c == '\n' || !misleads(c)), "{written:?}");
+            assert!(written.chars().all(|c| c == '\n' || !is_misleading(c)), "{written:?}");
             assert!(written.contains("測😀"), "other characters stay");
             assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), value);
         }

@@ -118,7 +118,7 @@ mod tests {
     use onrush_plan::Dialect;
 
     use super::*;
-    use crate::fixtures::{flawless, plan, whole};
+    use crate::fixtures::{fill_from_latencies, flawless, plan};
 
     /// A run of a list with two names, of which each had so many requests after so many milliseconds, and two without one.
     fn run(names: [(&str, u64, u64); 2]) -> Document {
@@ -131,7 +131,7 @@ mod tests {
         }
         (0..2).for_each(|_| by_name.record_response(0, Some(503), 1_000_000, true));
         **outcome.totals.by_name.get_or_insert_default() += &by_name;
-        Document::judged(&plan, &whole(outcome))
+        Document::judged(&plan, &fill_from_latencies(outcome))
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use onrush_plan::OutputKind;
-use onrush_text::printable;
-use onrush_text::units::counted;
+use onrush_text::escape_controls;
+use onrush_text::units::format_count;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -49,14 +49,14 @@ fn of_other_version(path: &Path, schema: u64) -> anyhow::Error {
 
 /// The error on a document of something else than a run.
 fn of_no_run(path: &Path, kind: &str) -> anyhow::Error {
-    let kind = printable(kind);
+    let kind = escape_controls(kind);
     anyhow!("{path:?} is the document of a {kind}, not of a run: read it as JSON, for instance with jq")
 }
 
 /// The error on a document that cannot be what a run measured. The reason is escaped, because it may quote the file,
 /// which is untrusted.
 pub fn damaged(path: &Path, why: impl fmt::Display) -> anyhow::Error {
-    anyhow!("{path:?} is damaged: {}", printable(&why.to_string()))
+    anyhow!("{path:?} is damaged: {}", escape_controls(&why.to_string()))
 }
 
 /// The error on a file without a document.
@@ -72,7 +72,7 @@ fn of_no_result(path: &Path, text: &[u8], error: serde_json::Error) -> anyhow::E
     match error.classify() {
         Category::Eof | Category::Syntax if error.is_eof() || (is_at_end() && !is_too_much) => anyhow!(
             "{path:?} is cut off after {}: use a complete copy of it, or repeat the run",
-            counted(text.len() as u64, "byte")
+            format_count(text.len() as u64, "byte")
         ),
         Category::Syntax => anyhow!(
             "{path:?} is not a result of onrush: it is not JSON, from line {}, column {} on; give a file that -o FILE.json \

@@ -3,7 +3,7 @@
 
 use onrush_stats::silences::{GAP_MIN_NS, common_gaps, union_of_gaps};
 use onrush_stats::{Corrupt, Distribution, Gap};
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use super::evidence::measured::{
     Calm, expected_per_s, figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence,
@@ -365,7 +365,7 @@ impl<'a> Runs<'a> {
         let runs = self.each.len() as u64;
         let in_some = |(what, times)| match times {
             all if all == runs => String::from(what),
-            some => format!("in {some} of {}: {what}", counted(runs, "run")),
+            some => format!("in {some} of {}: {what}", format_count(runs, "run")),
         };
         let of_machines = match self.are_on_one {
             Some(true) if self.has_several_targets() => Some("the target: it was not the same program in all runs"),

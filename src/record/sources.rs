@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use onrush_stats::{Corrupt, Gap};
-use onrush_text::printable;
-use onrush_text::units::{counted, thousands, time_us};
+use onrush_text::escape_controls;
+use onrush_text::units::{format_count, format_thousands, format_us};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
@@ -183,8 +183,8 @@ impl Sources {
     pub fn names(&self) -> Option<String> {
         const NAMED_MAX: usize = 5;
         let (named, others) = self.files.split_at(self.files.len().min(NAMED_MAX));
-        let mut names: Vec<String> = named.iter().map(|run| printable(&run.name)).collect();
-        names.extend((!others.is_empty()).then(|| format!("{} more", thousands(others.len() as u64))));
+        let mut names: Vec<String> = named.iter().map(|run| escape_controls(&run.name)).collect();
+        names.extend((!others.is_empty()).then(|| format!("{} more", format_thousands(others.len() as u64))));
         (self.count > 1).then(|| names.join(", "))
     }
 
@@ -195,10 +195,10 @@ impl Sources {
 
     /// When they took place, if there are several.
     fn in_words(&self) -> Option<String> {
-        let runs = counted(self.count, "run");
+        let runs = format_count(self.count, "run");
         let segments = self.segments();
         let lasted_us = |segments: &mut dyn Iterator<Item = &Segment>| {
-            time_us(segments.map(|segment| segment.length_ns() as f64 / 1e3).sum())
+            format_us(segments.map(|segment| segment.length_ns() as f64 / 1e3).sum())
         };
         let most = segments.iter().map(|segment| segment.runs).max().unwrap_or(1);
         match most {

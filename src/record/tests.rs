@@ -383,7 +383,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
     assert!(!json.contains("HIDE"), "{json}");
     assert!(json.contains("redirect") && json.contains("me&password=REDACTED"), "{json}");
     for kind in [onrush_plan::OutputKind::Csv, onrush_plan::OutputKind::Markdown, onrush_plan::OutputKind::Hgrm] {
-        assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
+        assert!(!export::render_output(kind, &hidden).unwrap().contains("HIDE"));
     }
     plan.output.keeps_secrets = true;
     outcome.known = KnownSecrets::from_plan(&plan);
@@ -440,23 +440,23 @@ fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
 
 #[test]
 fn the_time_line_is_a_table_of_a_row_a_second() {
-    let text = export::render(onrush_plan::OutputKind::Csv, &document([100, 300])).unwrap();
+    let text = export::render_output(onrush_plan::OutputKind::Csv, &document([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 20, 20));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
     assert_eq!((rows[1][15], rows[1][19]), ("200.0", "300.0"));
-    let with_schedule = export::render(onrush_plan::OutputKind::Csv, &scheduled([100, 300])).unwrap();
+    let with_schedule = export::render_output(onrush_plan::OutputKind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows[0].len(), rows[0][20], rows[1].len()), (28, "scheduled_mean_us", 28));
     assert_eq!((rows[1][15], rows[1][20], rows[1][24]), ("200.0", "1200.0", "1300.0"));
     assert_eq!((&rows[0][25..], &rows[1][25..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
-    let empty = export::render(onrush_plan::OutputKind::Csv, &document([])).unwrap();
+    let empty = export::render_output(onrush_plan::OutputKind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
 
 #[test]
 fn the_percentile_table_has_the_plotters_columns() {
-    let text = export::render(onrush_plan::OutputKind::Hgrm, &document(1..=1_000)).unwrap();
+    let text = export::render_output(onrush_plan::OutputKind::Hgrm, &document(1..=1_000)).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
     assert_eq!(lines.next(), Some(""));
@@ -469,11 +469,11 @@ fn the_percentile_table_has_the_plotters_columns() {
 fn open_requests_are_in_all_files() {
     use onrush_plan::OutputKind;
     let mut document = scheduled(1..=98);
-    let markdown = export::render(OutputKind::Markdown, &document).unwrap();
+    let markdown = export::render_output(OutputKind::Markdown, &document).unwrap();
     let row =
         "\n| latency since due | p50 1.05ms, max 1.10ms (2 requests without a response, the oldest after 30.00ms) |\n";
     assert!(markdown.contains(row), "{markdown}");
-    let hgrm = export::render(OutputKind::Hgrm, &document).unwrap();
+    let hgrm = export::render_output(OutputKind::Hgrm, &document).unwrap();
     let below = [
         "      30.000 1.000000000000        100",
         "#[Mean    =        1.050, StdDeviation   =        0.028]",
@@ -483,10 +483,10 @@ fn open_requests_are_in_all_files() {
     let lines: Vec<&str> = hgrm.lines().collect();
     assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
     document.plan.dialect = Dialect::Wrk2.name().to_owned();
-    let markdown = export::render(OutputKind::Markdown, &document).unwrap();
+    let markdown = export::render_output(OutputKind::Markdown, &document).unwrap();
     let row = "\n| latency since due | p50 1.05ms, max 1.10ms |\n";
     assert!(markdown.contains(row), "wrk2 counts complete responses only: {markdown}");
-    let hgrm = export::render(OutputKind::Hgrm, &document).unwrap();
+    let hgrm = export::render_output(OutputKind::Hgrm, &document).unwrap();
     assert!(hgrm.contains("1.098 1.000000000000         98\n#[Mean"), "{hgrm}");
 }
 
@@ -502,7 +502,7 @@ fn the_markdown_says_what_a_ticket_must_say() {
     outcome.totals.counters.unsuccessful = 1_000;
     let mut document = Document::judged(&plan, &outcome);
     document.plan.url = "http://h/?a|b\x1b".to_owned();
-    let text = export::render(OutputKind::Markdown, &document).unwrap();
+    let text = export::render_output(OutputKind::Markdown, &document).unwrap();
     let verdict = document.verdict.as_ref().unwrap();
     let expected = format!(
         "`onrush -o sum.md 'http://h/?a|b'`
@@ -526,15 +526,15 @@ fn the_markdown_says_what_a_ticket_must_say() {
     let term = Judged { term: "p99>1ms".to_owned(), was: Some("2.00ms".to_owned()), holds: true, undecided: false };
     document.gates = vec![Gate::of(vec![term])];
     document.plan.percentiles = Some(vec!["99.9".parse().unwrap()]);
-    let text = export::render(OutputKind::Markdown, &document).unwrap();
+    let text = export::render_output(OutputKind::Markdown, &document).unwrap();
     assert!(text.contains("| latency | p99.9 1.00ms, max 1.00ms |\n"), "{text}");
     assert!(text.contains("| broken gates | p99>1ms: it was 2.00ms |\n"), "{text}");
     document.gates[0].broken = false;
     document.command = "onrush --label 'a=``'".to_owned();
-    let text = export::render(OutputKind::Markdown, &document).unwrap();
+    let text = export::render_output(OutputKind::Markdown, &document).unwrap();
     assert!(text.contains("| broken gates | none |\n"), "{text}");
     assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
-    let nothing = export::render(OutputKind::Markdown, &self::document([])).unwrap();
+    let nothing = export::render_output(OutputKind::Markdown, &self::document([])).unwrap();
     assert!(
         nothing.contains("| errors | none |\n| socket errors | read 1 |\n") && !nothing.contains("| latency"),
         "{nothing}"
@@ -549,10 +549,10 @@ fn unavailability_is_in_markdown_and_in_each_row() {
     let spans = vec![Span { start_s: 0.25, length_s: 0.25 }, Span { start_s: 0.75, length_s: 0.5 }];
     let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans, times: Vec::new() };
     document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
-    let csv = export::render(onrush_plan::OutputKind::Csv, &document).unwrap();
+    let csv = export::render_output(onrush_plan::OutputKind::Csv, &document).unwrap();
     let last: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
     assert_eq!(last, ["unavailable_s", "0.5", "0.25", "0"]);
-    let markdown = export::render(onrush_plan::OutputKind::Markdown, &document).unwrap();
+    let markdown = export::render_output(onrush_plan::OutputKind::Markdown, &document).unwrap();
     assert!(markdown.contains("\n| unavailable | 25 % of the time |\n"), "{markdown}");
 }
 
@@ -585,7 +585,7 @@ fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
 fn markdown_shows_the_bounds_of_a_latency_where_they_differ() {
     let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
     let row = |document: &Document| {
-        let text = export::render(onrush_plan::OutputKind::Markdown, document).unwrap();
+        let text = export::render_output(onrush_plan::OutputKind::Markdown, document).unwrap();
         text.lines().find(|line| line.starts_with("| latency since due")).unwrap().to_owned()
     };
     // One request is in flight, the other was never sent.

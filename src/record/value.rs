@@ -173,7 +173,7 @@ mod tests {
     use super::super::Requests;
     use super::*;
     use crate::fixtures;
-    use crate::fixtures::{fail, flawless, plan, schedule, whole};
+    use crate::fixtures::{fill_from_latencies, flawless, plan, record_failures, schedule};
     use crate::run::Outcome;
 
     /// A second with 1,000 responses after a millisecond each, a few errors, and perhaps a schedule.
@@ -186,14 +186,14 @@ mod tests {
             open_loop.scheduled.record_many(2_000_000, 1_000);
             (open_loop.due, open_loop.late, open_loop.dropped) = (1_010, 7, 8);
         }
-        fail(&mut outcome, 1, Phase::Connect, Cause::Errno(111));
-        fail(&mut outcome, 2, Phase::Head, Cause::Errno(104));
-        fail(&mut outcome, 3, Phase::Send, Cause::Errno(32));
-        fail(&mut outcome, 4, Phase::Timeout, Cause::Late);
-        fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
+        record_failures(&mut outcome, 1, Phase::Connect, Cause::Errno(111));
+        record_failures(&mut outcome, 2, Phase::Head, Cause::Errno(104));
+        record_failures(&mut outcome, 3, Phase::Send, Cause::Errno(32));
+        record_failures(&mut outcome, 4, Phase::Timeout, Cause::Late);
+        record_failures(&mut outcome, 5, Phase::Status, Cause::Status(503));
         let counters = &mut outcome.totals.counters;
         (counters.failed, counters.bytes_received, counters.bytes_sent) = (5, 2_000, 3_000);
-        let mut outcome = whole(outcome);
+        let mut outcome = fill_from_latencies(outcome);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
         (plan, outcome)
     }

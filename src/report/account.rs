@@ -1,6 +1,6 @@
 //! Accounts for all requests of a run: how they ended, and which of them are errors as defined by the metric `errors`.
 
-use onrush_text::units::{share_of, thousands};
+use onrush_text::units::{format_share_of, format_thousands};
 
 use crate::record::Requests;
 
@@ -23,7 +23,7 @@ pub fn request_ends(requests: &Requests) -> Option<String> {
         (unknown, "in flight where a thread or machine was lost"),
     ];
     let before = requests.carried + requests.due_before.unwrap_or(0);
-    let before = (before > 0).then(|| format!("; {} of them from the warm-up", thousands(before)));
+    let before = (before > 0).then(|| format!("; {} of them from the warm-up", format_thousands(before)));
     Some(nonzero_parts(&ends) + &before.unwrap_or_default())
 }
 
@@ -43,13 +43,13 @@ pub fn error_summary(requests: &Requests) -> Option<String> {
         (requests.open_late, "late and in flight at the end"),
         (requests.unsuccessful, "with a late or unsuccessful response"),
     ];
-    Some(format!("{} ({})", share_of(errors, requests.all(), "request"), nonzero_parts(&kinds)))
+    Some(format!("{} ({})", format_share_of(errors, requests.all(), "request"), nonzero_parts(&kinds)))
 }
 
 /// The nonzero parts.
 fn nonzero_parts(parts: &[(u64, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
-    some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")
+    some.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     use onrush_stats::{Cause, Counters, Phase};
 
     use super::super::form::{ReportForm, print};
-    use crate::fixtures::{closing, fail, flawless, plan, schedule};
+    use crate::fixtures::{flawless, plan, record_failures, report_closing, schedule};
     use crate::record::Document;
     use crate::run::Outcome;
 
@@ -67,7 +67,7 @@ mod tests {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.abandoned) = (30, 10);
-        fail(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
+        record_failures(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
         outcome.totals.censored.get_or_insert_default().record_many(1_000_000_000, 10);
         outcome.timeline.record(&outcome.totals);
         outcome.timeline.end_run(crate::run::nanos(outcome.elapsed));
@@ -79,7 +79,7 @@ mod tests {
         let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), run_with_abandoned_requests());
         let document = Document::judged(&plan, &outcome);
         document.check().unwrap();
-        let text = closing(&plan, &outcome);
+        let text = report_closing(&plan, &outcome);
         let lines = "\n  Requests sent: 30 (20 completed, 10 abandoned)\n  Errors: 10 of 30 requests (10 abandoned)\n";
         assert!(text.contains(lines) && !text.contains("Socket errors"), "{text}");
         let markdown = print(&document, ReportForm::Markdown, false).unwrap().text;
@@ -120,7 +120,7 @@ mod tests {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.open_at_end) = (21, 1);
-        let text = closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
+        let text = report_closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
         assert!(!text.contains("Requests sent") && !text.contains("Errors"), "{text}");
     }
 }

@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use onrush_plan::{Breakout, Dialect};
 use onrush_stats::{Corrupt, Distribution as Values};
-use onrush_text::printable;
-use onrush_text::units::thousands;
+use onrush_text::escape_controls;
+use onrush_text::units::format_thousands;
 
 use super::percentiles::Percentiles;
 use super::spectrum::Spectrum;
@@ -90,9 +90,10 @@ pub fn closing(document: &Document) -> Result<String, Corrupt> {
 
 /// Lines after the report.
 fn note_lines(document: &Document) -> Vec<String> {
-    let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(&note.text))).collect();
+    let mut lines: Vec<String> =
+        document.notes.iter().map(|note| format!("note: {}", escape_controls(&note.text))).collect();
     let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
-    lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
+    lines.extend(verdict.map(|verdict| format!("verdict: {}", escape_controls(&verdict.to_string()))));
     lines
 }
 
@@ -155,7 +156,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
 /// The ends of requests and the errors among them, one line each, or nothing.
 fn account_lines(requests: &Requests) -> String {
     let ends = account::request_ends(requests).map(|ends| {
-        let (whole, all) = (account::covered_requests(requests), thousands(requests.all()));
+        let (whole, all) = (account::covered_requests(requests), format_thousands(requests.all()));
         format!("  Requests {whole}: {all} ({ends})\n")
     });
     let errors = account::error_summary(requests).map(|errors| format!("  Errors: {errors}\n"));
@@ -286,11 +287,11 @@ mod tests {
 
     use onrush_plan::{OutputOptions as Options, Plan, Random};
     use onrush_stats::{Cause, Phase};
-    use onrush_text::units::time_us;
+    use onrush_text::units::format_us;
 
     use super::super::opening as printed_before;
     use super::*;
-    use crate::fixtures::{self, closing as printed_after};
+    use crate::fixtures::{self, report_closing as printed_after};
     use crate::judge;
     use crate::record::{Note, NoteId};
     use crate::run::Outcome;
@@ -383,10 +384,10 @@ mod tests {
             let document = Document::judged(&plan, &outcome);
             let read: Document = serde_json::from_str(&document.to_json()).unwrap();
             let (was, is) = (ShownLatency::from_outcome(&plan, &outcome), read.text_latency().unwrap());
-            let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.summary_us(), time_us);
+            let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.summary_us(), format_us);
             assert_eq!(row(&is), row(&was), "{round} {dialect:?}");
             for percent in [0.0, 50.0, 75.0, 90.0, 99.0, 99.99, 100.0] {
-                let cells = [&was, &is].map(|latency| time_us(latency.percentile_us(percent)));
+                let cells = [&was, &is].map(|latency| format_us(latency.percentile_us(percent)));
                 assert_eq!(cells[1], cells[0], "{round} {dialect:?} {percent} %");
             }
         }

@@ -7,7 +7,7 @@ use onrush_proto::Nanos;
 use onrush_proto::http2::ReadableFrame;
 use onrush_stats::Transcript;
 use onrush_stats::transcript::{BODY_MAX, HEAD_MAX, SENT_MAX};
-use onrush_text::misleads;
+use onrush_text::is_misleading;
 use onrush_text::units;
 
 use crate::failure::{failed_check, handshake_lines};
@@ -86,7 +86,7 @@ fn push_frames(transcript: &Transcript, text: &mut String) {
     let left_out = transcript.frames_left_out;
     for (number, (is_sent, frame)) in transcript.first_frames.iter().chain(&transcript.last_frames).enumerate() {
         if number == transcript.first_frames.len() && left_out > 0 {
-            let _ = writeln!(text, "… {}", units::counted(left_out, "more frame"));
+            let _ = writeln!(text, "… {}", units::format_count(left_out, "more frame"));
         }
         let mark = if *is_sent { '>' } else { '<' };
         match frame {
@@ -94,7 +94,7 @@ fn push_frames(transcript: &Transcript, text: &mut String) {
             ReadableFrame::Data(data) => {
                 let frames = if data.frames > 1 { format!(" in {} frames", data.frames) } else { String::new() };
                 let end = if data.ends { ", END_STREAM" } else { "" };
-                let bytes = units::counted(data.bytes, "byte");
+                let bytes = units::format_count(data.bytes, "byte");
                 let _ = writeln!(text, "{mark} DATA of stream {}, {bytes}{frames}{end}", data.stream);
                 if binary_placeholder(&data.body, data.bytes, b"").is_some() {
                     let _ = writeln!(text, "{mark} (binary)");
@@ -131,18 +131,18 @@ fn binary_placeholder(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<Strin
     };
     let of = field("Content-Type").map_or(String::new(), |kind| format!(" of {kind}"));
     let coding = field("Content-Encoding").map_or(String::new(), |coding| format!(", {coding}"));
-    Some(format!("(binary: {}{of}{coding})", units::counted(bytes, "byte")))
+    Some(format!("(binary: {}{of}{coding})", units::format_count(bytes, "byte")))
 }
 
 /// A line with the total size, for truncated content.
 fn push_total_size(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
     if bytes > kept as u64 {
-        let _ = writeln!(text, "{mark} {} bytes{of} in all", units::thousands(bytes));
+        let _ = writeln!(text, "{mark} {} bytes{of} in all", units::format_thousands(bytes));
     }
 }
 
 fn format_timings(transcript: &Transcript) -> String {
-    let time = |from: Nanos, to: Nanos| units::time_us(to.since(from) as f64 / 1e3);
+    let time = |from: Nanos, to: Nanos| units::format_us(to.since(from) as f64 / 1e3);
     if transcript.sent_bytes == 0 {
         return "connect: no connection was established, and nothing was sent\n".into();
     }
@@ -155,7 +155,11 @@ fn format_timings(transcript: &Transcript) -> String {
     }
     if let Some(completed) = transcript.completed {
         let latency = time(transcript.first_sent, completed);
-        let _ = write!(text, ", complete after {latency}, {} bytes of body", units::thousands(transcript.body_bytes));
+        let _ = write!(
+            text,
+            ", complete after {latency}, {} bytes of body",
+            units::format_thousands(transcript.body_bytes)
+        );
     } else if transcript.first_received.is_some() {
         text.push_str(", the response is incomplete");
     }
@@ -177,7 +181,7 @@ fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().replace("\r\n", "\n").chars() {
-            if misleads(character) && !matches!(character, '\n' | '\t') {
+            if is_misleading(character) && !matches!(character, '\n' | '\t') {
                 character.to_string().bytes().for_each(|byte| push_escaped(byte, &mut text));
             } else {
                 text.push(character);

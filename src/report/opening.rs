@@ -5,8 +5,8 @@ use std::time::Duration;
 use onrush_plan::machines::Machines;
 use onrush_plan::secrets::{self, KnownSecrets};
 use onrush_plan::{Dialect, Plan, Stop};
-use onrush_text::printable;
-use onrush_text::units::{self, counted};
+use onrush_text::escape_controls;
+use onrush_text::units::{self, format_count};
 
 use crate::record::{self, Document};
 
@@ -33,7 +33,7 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
 /// `is_report`: the form is [`ReportForm::Report`](super::form::ReportForm::Report).
 pub fn for_document(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
-    let url = printable(&plan.url);
+    let url = escape_controls(&plan.url);
     let is_native = is_report && document.imitates(Dialect::Native);
     let may_be_http1 = plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1);
     let http2 = http2_line(plan.http2.filter(|_| is_native), may_be_http1, plan.script.is_some());
@@ -45,10 +45,10 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
         let head = match is_native {
             true => format!(
                 "Sum of {} over {} @ {url}",
-                counted(sources.count, "run"),
-                units::time_us(microseconds(lasted))
+                format_count(sources.count, "run"),
+                units::format_us(microseconds(lasted))
             ),
-            false => format!("Running {} test @ {url}", units::duration(round_duration(lasted))),
+            false => format!("Running {} test @ {url}", units::format_duration(round_duration(lasted))),
         };
         let threads = sources.threads();
         return first_lines(&head, threads, document.connections.asked, None)
@@ -69,7 +69,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
 fn end_condition(stop: Stop) -> String {
     match stop {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
-        Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
+        Stop { duration, .. } => units::format_duration(duration.unwrap_or_default()),
     }
 }
 
@@ -96,7 +96,7 @@ fn list_line(length: u64, order: &str, file: &str) -> String {
         "weighted" => "drawn by weight",
         _ => "one after the other",
     };
-    format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
+    format!("  {} from {}, {order}\n", format_count(length, "request"), escape_controls(file))
 }
 
 /// The line about HTTP/2, which wrk does not have. `may_be_http1`: the server chooses. With a script, the number of
@@ -107,7 +107,7 @@ fn http2_line(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script:
         let streams = match asked.streams {
             None if has_script => String::new(),
             None | Some(1) => ", 1 stream on each connection".to_owned(),
-            Some(streams) => format!(", up to {} on each connection", counted(streams.into(), "stream")),
+            Some(streams) => format!(", up to {} on each connection", format_count(streams.into(), "stream")),
         };
         format!("  {versions}{streams}\n")
     };

@@ -1,8 +1,8 @@
 //! Parts of a run with separate latencies: stages, requests by name, and responses by status class.
 
 use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
-use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
-use onrush_text::{in_markdown, printable};
+use onrush_text::units::{format_duration_exact, format_per_second, format_percentage, format_thousands, format_us};
+use onrush_text::{escape_controls, escape_markdown};
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl PartsTable {
         let rule: Vec<&str> =
             self.headings.iter().enumerate().map(|(at, _)| if at == 0 { "---" } else { "--:" }).collect();
         let rows = self.rows.iter().map(|cells| {
-            let cells: Vec<String> = cells.iter().map(|cell| in_markdown(cell)).collect();
+            let cells: Vec<String> = cells.iter().map(|cell| escape_markdown(cell)).collect();
             row(cells.iter().map(String::as_str).collect())
         });
         row(self.headings.clone()) + &row(rule) + &rows.collect::<String>()
@@ -72,12 +72,12 @@ pub fn machines(document: &Document) -> Option<PartsTable> {
         let rate = (machine.duration_s > 0.0).then(|| machine.completed as f64 / machine.duration_s);
         let state = if machine.lost.is_some() { " (lost)" } else { "" };
         vec![
-            format!("{number} {}{state}", printable(&machine.name)),
+            format!("{number} {}{state}", escape_controls(&machine.name)),
             machine.connections.to_string(),
-            thousands(machine.completed),
-            rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", per_second(rate))),
-            thousands(machine.failures),
-            machine.busiest.map_or_else(|| "-".to_owned(), percentage),
+            format_thousands(machine.completed),
+            rate.map_or_else(|| "-".to_owned(), |rate| format!("{}/s", format_per_second(rate))),
+            format_thousands(machine.failures),
+            machine.busiest.map_or_else(|| "-".to_owned(), format_percentage),
         ]
     });
     let mut rows: Vec<Vec<String>> = rows.collect();
@@ -126,11 +126,11 @@ pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
 pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     let latency = of_name.latency.values()?;
     Ok(vec![
-        of_name.name.as_ref().map_or_else(|| OTHERS.to_owned(), |name| printable(name)),
+        of_name.name.as_ref().map_or_else(|| OTHERS.to_owned(), |name| escape_controls(name)),
         format_percentile(&latency, 50.0),
         format_percentile(&latency, 99.0),
-        thousands(of_name.completed),
-        thousands(of_name.errors()),
+        format_thousands(of_name.completed),
+        format_thousands(of_name.errors()),
     ])
 }
 
@@ -157,16 +157,16 @@ pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
 ///
 /// Fails if a histogram is unreadable.
 pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
-    let seconds = |s: f64| exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
+    let seconds = |s: f64| format_duration_exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
     let connections =
         stage.connections.map(|(from, to)| if from == to { format!("c={to}") } else { format!("c={from}..{to}") });
-    let rate = stage.asked_per_s.map(|per_s| format!("{}/s", per_second(per_s)));
+    let rate = stage.asked_per_s.map(|per_s| format!("{}/s", format_per_second(per_s)));
     let asked: Vec<String> = rate.into_iter().chain(connections).collect();
     let latency = stage.latency.values()?;
     let mut cells = vec![
         format!("{}-{}", seconds(stage.start_s), seconds(stage.start_s + stage.length_s)),
         asked.join(" "),
-        format!("{}/s", per_second(stage.rate_per_s)),
+        format!("{}/s", format_per_second(stage.rate_per_s)),
         format_percentile(&latency, 50.0),
         format_percentile(&latency, 99.0),
     ];
@@ -176,10 +176,10 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
         cells.push(match (late, all) {
             (_, 0) => "-".to_owned(),
             (0, _) => "0 %".to_owned(),
-            _ => percentage(late as f64 / all as f64),
+            _ => format_percentage(late as f64 / all as f64),
         });
     }
-    cells.push(thousands(stage.erroneous));
+    cells.push(format_thousands(stage.erroneous));
     Ok(cells)
 }
 
@@ -188,7 +188,7 @@ fn format_percentile(latency: &Values<u64>, percent: f64) -> String {
     if !has_enough_beyond(percent, latency.count()) {
         return "-".to_owned();
     }
-    time_us(latency.percentile(percent) as f64 / NS_PER_US)
+    format_us(latency.percentile(percent) as f64 / NS_PER_US)
 }
 
 /// Responses by status class; `None` unless several classes have a significant share and their medians differ.
@@ -220,7 +220,7 @@ pub fn classes(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
             class.clone(),
             format_percentile(latency, 50.0),
             format_percentile(latency, 99.0),
-            percentage(share(latency)),
+            format_percentage(share(latency)),
         ]
     });
     Ok(Some(PartsTable { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))

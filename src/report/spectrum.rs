@@ -103,7 +103,7 @@ impl Spectrum {
         if self.oldest_us <= self.max_us {
             return String::new();
         }
-        format!("  Oldest request without a response: {}\n", units::time_us(self.oldest_us))
+        format!("  Oldest request without a response: {}\n", units::format_us(self.oldest_us))
     }
 
     /// True if enough values lie beyond a percentile to make it meaningful.

@@ -76,7 +76,7 @@ pub fn percentile(label: &str, us: f64) -> String {
 
 /// A line with a time in microseconds that may be a bound; `sign` then says which.
 pub fn bounded(label: &str, sign: &str, us: f64) -> String {
-    format!("{label}{}\n", cell(&format!("{sign}{}", units::time_us(us)), 10))
+    format!("{label}{}\n", cell(&format!("{sign}{}", units::format_us(us)), 10))
 }
 
 /// Right-aligns a number so that the digits line up for every unit, and truncates the rest.
@@ -115,9 +115,9 @@ mod tests {
         let figures =
             |[mean, stdev, max, min, share]: [f64; 5]| SummaryStatistics { mean, stdev, max, min, within: Some(share) };
         let mut table: String =
-            times.map(|(name, row)| TableLayout::Cmm.row(name, &figures(row), units::time_us)).into_iter().collect();
+            times.map(|(name, row)| TableLayout::Cmm.row(name, &figures(row), units::format_us)).into_iter().collect();
         let rates = figures([16_300.0, 1_340.0, 19_500.0, 12_150.0, 0.7833]);
-        table += &TableLayout::Cmm.row("Req/Sec", &rates, units::metric);
+        table += &TableLayout::Cmm.row("Req/Sec", &rates, units::format_metric);
         let published = "    Latency     3.03ms    1.34ms   16.26ms  218.00us   79.18%
     Connect   692.49us  380.32us    1.45ms   82.00us   57.00%
     TTFB        3.02ms    1.34ms   16.26ms  216.00us   79.21%
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn empty_rows_are_nan() {
-        let row = TableLayout::Wrk.row("Latency", &SummaryStatistics::default(), units::time_us);
+        let row = TableLayout::Wrk.row("Latency", &SummaryStatistics::default(), units::format_us);
         assert_eq!(row, "    Latency     0.00us    0.00us   0.00us    -nan%\n");
-        let row = TableLayout::Cmm.row("Req/Sec", &SummaryStatistics::default(), units::metric);
+        let row = TableLayout::Cmm.row("Req/Sec", &SummaryStatistics::default(), units::format_metric);
         assert_eq!(row, "    Req/Sec     0.00      0.00      0.00      0.00      -nan%\n");
     }
 

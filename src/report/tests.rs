@@ -9,7 +9,7 @@ use onrush_stats::{Cause, Counters, Phase};
 use super::form::{ReportForm, text};
 use super::text::ReportTotals;
 use super::*;
-use crate::fixtures::{closing, fail, outcome, plan, schedule, shaped};
+use crate::fixtures::{outcome_with, plan, record_failures, report_closing, schedule, shaped_distribution};
 use crate::record::Document;
 use crate::run::{Outcome, RunEnd};
 
@@ -19,7 +19,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> ReportTotals {
 }
 
 fn report(plan: &Plan, outcome: &Outcome) -> String {
-    opening(plan, None) + &closing(plan, outcome)
+    opening(plan, None) + &report_closing(plan, outcome)
 }
 
 /// A native report without its percentiles, which wrk prints only on request.
@@ -37,7 +37,7 @@ fn counters(completed: u64, bytes_received: u64) -> Counters {
 /// One connection, 1 ms: 9 responses after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us
 /// and 150 us, and arrives at a mean and a deviation of 100 us.
 fn stalled_once() -> Outcome {
-    let mut outcome = outcome(1_000, Counters { batches: 10, ..counters(10, 510) });
+    let mut outcome = outcome_with(1_000, Counters { batches: 10, ..counters(10, 510) });
     outcome.totals.latency.record_many(50_000, 9);
     outcome.totals.latency.record(350_000);
     outcome.totals.rates.record(10_000);
@@ -54,9 +54,9 @@ fn first_lines_hide_url_secrets() {
 #[test]
 fn short_runs_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://127.0.0.1:18080/", 1, 1, 2);
-    let mut outcome = outcome(1_001_860, counters(8_376, 8_376 * 70));
-    outcome.totals.latency = shaped(8_376, 8_086, 253_910.0, 295_110.0, 4_300_000.0);
-    outcome.totals.rates = shaped(10, 7, 8_420.0, 1_560.0, 10_420.0);
+    let mut outcome = outcome_with(1_001_860, counters(8_376, 8_376 * 70));
+    outcome.totals.latency = shaped_distribution(8_376, 8_086, 253_910.0, 295_110.0, 4_300_000.0);
+    outcome.totals.rates = shaped_distribution(10, 7, 8_420.0, 1_560.0, 10_420.0);
     let printed = "Running 1s test @ http://127.0.0.1:18080/
   1 threads and 2 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -72,10 +72,10 @@ Transfer/sec:    571.52KB
 #[test]
 fn late_responses_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://[x86_64 VM IP]:8080/cgi-bin/second.pl", 30, 12, 400);
-    let mut outcome = outcome(30_032_100, counters(22_640, 25_238_790));
-    outcome.totals.latency = shaped(22_640, 19_423, 253_110_000.0, 234_740_000.0, 1_980_000_000.0);
-    outcome.totals.rates = shaped(3_600, 2_691, 63.26, 28.05, 313.0);
-    fail(&mut outcome, 259, Phase::Timeout, Cause::Late);
+    let mut outcome = outcome_with(30_032_100, counters(22_640, 25_238_790));
+    outcome.totals.latency = shaped_distribution(22_640, 19_423, 253_110_000.0, 234_740_000.0, 1_980_000_000.0);
+    outcome.totals.rates = shaped_distribution(3_600, 2_691, 63.26, 28.05, 313.0);
+    record_failures(&mut outcome, 259, Phase::Timeout, Cause::Late);
     let printed = "Running 30s test @ http://[x86_64 VM IP]:8080/cgi-bin/second.pl
   12 threads and 400 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -92,13 +92,13 @@ Transfer/sec:    820.70KB
 #[test]
 fn broken_servers_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://localhost:8080/test", 30, 4, 400);
-    let mut outcome = outcome(30_008_100, counters(13_317, 2_423_600));
-    outcome.totals.latency = shaped(13_317, 9_338, 16.67e9, 7.51e9, 28.0e9);
-    outcome.totals.rates = shaped(515, 449, 115.12, 221.26, 1_330.0);
-    fail(&mut outcome, 213, Phase::Connect, Cause::Errno(111));
-    fail(&mut outcome, 500, Phase::Head, Cause::Errno(104));
-    fail(&mut outcome, 4, Phase::Body, Cause::Errno(104));
-    fail(&mut outcome, 4_979, Phase::Timeout, Cause::Late);
+    let mut outcome = outcome_with(30_008_100, counters(13_317, 2_423_600));
+    outcome.totals.latency = shaped_distribution(13_317, 9_338, 16.67e9, 7.51e9, 28.0e9);
+    outcome.totals.rates = shaped_distribution(515, 449, 115.12, 221.26, 1_330.0);
+    record_failures(&mut outcome, 213, Phase::Connect, Cause::Errno(111));
+    record_failures(&mut outcome, 500, Phase::Head, Cause::Errno(104));
+    record_failures(&mut outcome, 4, Phase::Body, Cause::Errno(104));
+    record_failures(&mut outcome, 4_979, Phase::Timeout, Cause::Late);
     let printed = "Running 30s test @ http://localhost:8080/test
   4 threads and 400 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -114,11 +114,11 @@ Transfer/sec:     78.87KB
 
 #[test]
 fn error_statuses_have_their_own_line() {
-    let mut outcome = outcome(30_037_300, counters(28_187, 4_904_700));
-    fail(&mut outcome, 368, Phase::Connect, Cause::Errno(111));
-    fail(&mut outcome, 119, Phase::Head, Cause::Errno(104));
-    fail(&mut outcome, 5_061, Phase::Timeout, Cause::Late);
-    fail(&mut outcome, 28_187, Phase::Status, Cause::Status(500));
+    let mut outcome = outcome_with(30_037_300, counters(28_187, 4_904_700));
+    record_failures(&mut outcome, 368, Phase::Connect, Cause::Errno(111));
+    record_failures(&mut outcome, 119, Phase::Head, Cause::Errno(104));
+    record_failures(&mut outcome, 5_061, Phase::Timeout, Cause::Late);
+    record_failures(&mut outcome, 28_187, Phase::Status, Cause::Status(500));
     let printed = "  28187 requests in 30.04s, 4.68MB read
   Socket errors: connect 368, read 119, write 0, timeout 5061
   Non-2xx or 3xx responses: 28187
@@ -132,7 +132,7 @@ Transfer/sec:    159.46KB
 fn wrk_rates_use_whole_microseconds() {
     let rates = |dialect| {
         let plan = plan(dialect, "http://h/", 1, 1, 1);
-        let mut outcome = outcome(10, counters(3, 3_000));
+        let mut outcome = outcome_with(10, counters(3, 3_000));
         outcome.elapsed = Duration::from_nanos(10_900);
         let document = Document::judged(&plan, &outcome);
         (summary(&plan, &outcome).render().lines().nth(1).unwrap().to_owned(), format!("{:.2}", document.rate_per_s))
@@ -152,7 +152,7 @@ fn warm_up_requests_affect_only_counted_rates() {
         (RunEnd::Requests, 200, 0),
     ];
     for (ended, carried, rate) in table {
-        let mut outcome = outcome(1_000_000, Counters { carried, ..counters(150, 3_000) });
+        let mut outcome = outcome_with(1_000_000, Counters { carried, ..counters(150, 3_000) });
         outcome.ended = ended;
         for dialect in [Dialect::Native, Dialect::WrkCmm] {
             let plan = plan(dialect, "http://h/", 1, 1, 1);
@@ -183,17 +183,17 @@ fn native_reports_show_measured_figures() {
 Requests/sec:  10000.00
 Transfer/sec:    498.05KB
 ";
-    assert_eq!(closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &stalled_once()), printed);
+    assert_eq!(report_closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &stalled_once()), printed);
 }
 
 /// Percentiles of a native report, where request n took n microseconds, and the lines below.
 fn distribution(requests: u64, change: impl FnOnce(&mut OutputOptions)) -> String {
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
     change(&mut plan.output);
-    let mut outcome = outcome(1_000_000, counters(requests, 0));
+    let mut outcome = outcome_with(1_000_000, counters(requests, 0));
     (1..=requests).for_each(|us| outcome.totals.latency.record(us * 1_000));
     outcome.totals.rates.record(1);
-    let text = closing(&plan, &outcome);
+    let text = report_closing(&plan, &outcome);
     let lines = text.split_once("  Latency Distribution\n").unwrap().1;
     lines.split_inclusive('\n').take_while(|line| !line.contains(" requests in ")).collect()
 }
@@ -232,9 +232,9 @@ fn requested_spectra_follow_the_percentiles() {
 #[test]
 fn native_reports_count_mixed_statuses() {
     let line = |dialect, counts: &[(u16, u64)]| {
-        let mut outcome = outcome(1_000_000, counters(10, 0));
+        let mut outcome = outcome_with(1_000_000, counters(10, 0));
         counts.iter().for_each(|&(status, count)| (0..count).for_each(|_| outcome.totals.statuses.record(status)));
-        let text = closing(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
+        let text = report_closing(&plan(dialect, "http://h/", 1, 1, 1), &outcome);
         text.lines().find_map(|line| line.strip_prefix("  Status ")).map(str::to_owned)
     };
     assert_eq!(line(Dialect::Native, &[(404, 5), (200, 1_234)]).as_deref(), Some("200: 1,234 · 404: 5"));
@@ -262,7 +262,7 @@ fn compat_reports_show_wrks_figures() {
 Requests/sec:  10000.00
 Transfer/sec:    498.05KB
 ";
-    assert_eq!(closing(&plan, &stalled_once()), printed);
+    assert_eq!(report_closing(&plan, &stalled_once()), printed);
 }
 
 #[test]
@@ -283,21 +283,22 @@ fn fork_reports_have_minimum_and_six_percentiles() {
 Requests/sec:  10000.00
 Transfer/sec:    498.05KB
 ";
-    assert_eq!(closing(&plan, &stalled_once()), printed);
+    assert_eq!(report_closing(&plan, &stalled_once()), printed);
 }
 
 #[test]
 fn few_batches_are_not_corrected() {
     let plan = plan(Dialect::Wrk, "http://h/", 1, 1, 11);
     let row = "    Latency    80.00us   94.87us 350.00us   90.00%\n";
-    assert!(closing(&plan, &stalled_once()).contains(row));
+    assert!(report_closing(&plan, &stalled_once()).contains(row));
 }
 
 #[test]
 fn compat_shows_whole_microseconds_and_onrush_nanoseconds() {
-    let mut outcome = outcome(1_000_000, counters(1, 51));
+    let mut outcome = outcome_with(1_000_000, counters(1, 51));
     outcome.totals.latency.record(23_540);
-    let row = |dialect| closing(&plan(dialect, "http://h/", 1, 1, 2), &outcome).lines().nth(1).unwrap().to_owned();
+    let row =
+        |dialect| report_closing(&plan(dialect, "http://h/", 1, 1, 2), &outcome).lines().nth(1).unwrap().to_owned();
     assert_eq!(row(Dialect::Native), "    Latency    23.54us    0.00us  23.54us  100.00%");
     assert_eq!(row(Dialect::Wrk), "    Latency    24.00us    0.00us  24.00us  100.00%");
 }
@@ -325,7 +326,7 @@ Transfer/sec:       0.00B
     for (dialect, printed) in [(Dialect::Native, native), (Dialect::Wrk, printed)] {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
         plan.output.percentiles = true;
-        assert_eq!(closing(&plan, &outcome(0, Counters::default())), printed);
+        assert_eq!(report_closing(&plan, &outcome_with(0, Counters::default())), printed);
     }
 }
 
@@ -335,7 +336,7 @@ fn with_rate(dialect: Dialect) -> Plan {
 
 /// A run with two requests that took 50 us and ended 4.1 ms after they were due. Half of the rate samples are zero.
 fn scheduled(dialect: Dialect) -> Outcome {
-    let mut outcome = outcome(1_000_000, counters(2, 102));
+    let mut outcome = outcome_with(1_000_000, counters(2, 102));
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
     for _ in 0..2 {
         outcome.totals.latency.record(50_400);
@@ -355,19 +356,19 @@ fn scheduled_latency_uses_wrks_layout() {
 Requests/sec:      2.00
 Transfer/sec:     102.00B
 ";
-    assert_eq!(closing(&with_rate(Dialect::Wrk), &outcome), printed);
+    assert_eq!(report_closing(&with_rate(Dialect::Wrk), &outcome), printed);
     let maximum = "  Latency Distribution\n     max    4.10ms\n  2 requests in";
     let natively = printed.replace("  2 requests in", maximum);
-    assert_eq!(closing(&with_rate(Dialect::Native), &outcome), natively);
+    assert_eq!(report_closing(&with_rate(Dialect::Native), &outcome), natively);
     outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
     let mut plan = with_rate(Dialect::Native);
     plan.output.percentiles = true;
-    let text = closing(&plan, &outcome);
+    let text = report_closing(&plan, &outcome);
     let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     max    4.10ms\n  Oldest request without a \
                 response: 8.00s\n  2 requests";
     assert!(text.contains(list), "{text}");
     plan.output.spectrum = true;
-    let text = closing(&plan, &outcome);
+    let text = report_closing(&plan, &outcome);
     assert!(text.contains("Percentile spectrum"), "{text}");
     assert!(
         text.contains("     max    4.10ms\n  Oldest request without a response: 8.00s\n")
@@ -378,7 +379,7 @@ Transfer/sec:     102.00B
     // Requested percentiles have no spectrum, and are bounds like the others.
     plan.output.spectrum = false;
     plan.output.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
-    let text = closing(&plan, &outcome);
+    let text = report_closing(&plan, &outcome);
     assert!(text.contains("  Latency Distribution\n     50%    4.10ms\n     99%   >8.00s \n  Oldest request without a response: 8.00s\n  2 req"), "{text}");
     // The service latency has a separate list.
     plan.output.u_latency = true;
@@ -390,7 +391,7 @@ Transfer/sec:     102.00B
      50%   50.40us
      99%   50.40us
   2 requests";
-    let text = closing(&plan, &outcome);
+    let text = report_closing(&plan, &outcome);
     assert!(text.contains(lists), "{text}");
 }
 
@@ -445,13 +446,13 @@ fn wrk2_figures_come_from_bins() {
 Requests/sec:      2.00
 Transfer/sec:     102.00B
 ";
-    assert_eq!(closing(&plan, &scheduled(Dialect::Wrk2)), printed);
+    assert_eq!(report_closing(&plan, &scheduled(Dialect::Wrk2)), printed);
 }
 
 #[test]
 fn empty_wrk2_figures_are_nan() {
     let plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
-    let mut outcome = outcome(1_000_000, counters(0, 0));
+    let mut outcome = outcome_with(1_000_000, counters(0, 0));
     outcome.totals.open_loop.get_or_insert_default().wrk2.get_or_insert_default();
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     -nanus    -nanus   0.00us    0.00%
@@ -460,7 +461,7 @@ fn empty_wrk2_figures_are_nan() {
 Requests/sec:      0.00
 Transfer/sec:       0.00B
 ";
-    assert_eq!(closing(&plan, &outcome), printed);
+    assert_eq!(report_closing(&plan, &outcome), printed);
 }
 
 #[test]
@@ -471,7 +472,7 @@ fn native_reports_omit_empty_rows() {
         let mut outcome = stalled_once();
         let phases = outcome.totals.phases.get_or_insert_default();
         phases.connect.record(1_000);
-        let text = closing(&plan, &outcome);
+        let text = report_closing(&plan, &outcome);
         let rows = text.lines().take_while(|line| !line.starts_with("  Latency"));
         let rows = rows.filter_map(|line| line.strip_prefix("    ")?.split_whitespace().next());
         rows.map(str::to_owned).collect::<Vec<_>>()

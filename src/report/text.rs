@@ -74,15 +74,15 @@ impl ReportText {
         let Self { layout, latency_us, .. } = self;
         let mut text = layout.header().to_owned();
         text += &if shows(latency_us) {
-            layout.row("Latency", latency_us, units::time_us)
+            layout.row("Latency", latency_us, units::format_us)
         } else {
             TableLayout::row_without_responses()
         };
         for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {
-            text += &layout.row(name, figures, units::time_us);
+            text += &layout.row(name, figures, units::format_us);
         }
         if shows(&self.rates) || shows(latency_us) {
-            text += &layout.row("Req/Sec", &self.rates, units::metric);
+            text += &layout.row("Req/Sec", &self.rates, units::format_metric);
         }
         if shows(latency_us) {
             text += &self.percentiles;
@@ -108,8 +108,8 @@ impl ReportTotals {
             rate_per_s,
             bytes_per_s,
         } = *self;
-        let read = units::binary(bytes as f64);
-        let mut text = format!("  {counted} requests in {}, {read}B read\n", units::time_us(elapsed_us));
+        let read = units::format_bytes(bytes as f64);
+        let mut text = format!("  {counted} requests in {}, {read}B read\n", units::format_us(elapsed_us));
         if carried > 0 {
             text += &format!("  {carried} more were carried over from the warm-up\n");
         }
@@ -138,7 +138,7 @@ impl ReportTotals {
         }
         text += &streams.map_or(String::new(), |streams| streams.line());
         text += &format!("Requests/sec: {rate_per_s:9.2}\n");
-        text += &format!("Transfer/sec: {:>10}B\n", units::binary(bytes_per_s));
+        text += &format!("Transfer/sec: {:>10}B\n", units::format_bytes(bytes_per_s));
         text
     }
 }
@@ -146,7 +146,7 @@ impl ReportTotals {
 impl StreamLimits {
     /// The line about the limit; empty if the server allows the requested number.
     fn line(self) -> String {
-        let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
+        let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::format_thousands(streams.into()));
         let allows = if self.is_constant { "allows" } else { "allowed as few as" };
         let line = format!("  Streams: the server {allows} {allowed} of {asked} on a connection\n");
         if self.allowed < self.asked { line } else { String::new() }
@@ -160,8 +160,8 @@ pub fn counts(statuses: &[(u16, u64)]) -> String {
     statuses.sort_by_key(|&(status, count)| (Reverse(count), status));
     let (named, others) = statuses.split_at(statuses.len().min(STATUSES_NAMED));
     let others: u64 = others.iter().map(|(_, count)| count).sum();
-    let named = named.iter().map(|&(status, count)| format!("{status}: {}", units::thousands(count)));
-    let others = (others > 0).then(|| format!("others: {}", units::thousands(others)));
+    let named = named.iter().map(|&(status, count)| format!("{status}: {}", units::format_thousands(count)));
+    let others = (others > 0).then(|| format!("others: {}", units::format_thousands(others)));
     named.chain(others).collect::<Vec<_>>().join(" · ")
 }
 

@@ -2,7 +2,7 @@
 
 use onrush_engine::backend::socket;
 use onrush_plan::{Addresses, Io, Plan};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -31,7 +31,7 @@ pub(super) fn check_congestion_control(plan: &Plan, addresses: &Addresses) -> Re
                 let allowed = listed("net.ipv4.tcp_allowed_congestion_control");
                 format!("only CAP_NET_ADMIN may use it; others may use: {allowed}")
             }
-            errno => reason(&errno.into()),
+            errno => error_reason(&errno.into()),
         };
         BadCongestion { name: name.to_owned(), why }
     })

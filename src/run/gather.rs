@@ -11,7 +11,7 @@ use onrush_engine::{Control, WorkerLink};
 use onrush_plan::machines::{Machines, OnLoss};
 use onrush_plan::token::Token;
 use onrush_plan::{Addresses, Plan};
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 use super::gathering::Gathering;
 use super::machines::message::{CoordinatorMessage, PIECE, WorkerSetup as Facts};
@@ -51,7 +51,7 @@ impl Gathered {
         let rules = CoordinatorRules { machines: machines.count, join: machines.join, loss: machines.loss };
         let server = Rc::new(CoordinatorServer::open(machines.address, token, rules)?);
         let own = OwnWorker::start(machines)
-            .map_err(|error| anyhow!("cannot start a worker beside the coordinator: {}", reason(&error)))?;
+            .map_err(|error| anyhow!("cannot start a worker beside the coordinator: {}", error_reason(&error)))?;
         Ok(Self { server, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 

@@ -16,7 +16,7 @@ use onrush_plan::connect::{ConnectOptions, SourceAddresses};
 use onrush_plan::load::{self, Load};
 use onrush_plan::{Addresses, Dialect, Http, Io, Plan, Probing};
 use onrush_proto::RequestParts;
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -135,7 +135,7 @@ fn dialer_factory(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Cl
 fn check_source_addresses(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSource> {
     for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
         socket::try_source(address).map_err(|errno| {
-            let reason = reason(&errno.into());
+            let reason = error_reason(&errno.into());
             let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
             let remedy = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
             BadSource { program, address, reason, remedy }

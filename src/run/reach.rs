@@ -50,7 +50,7 @@ pub fn find_reachable_addresses(
             Ok(()) => accepting.insert(0, address),
             // A peer that resets the connection had accepted it.
             Err(Errno::CONNRESET) => accepting.insert(0, address),
-            Err(errno) => reason = onrush_text::reason(&errno.into()),
+            Err(errno) => reason = onrush_text::error_reason(&errno.into()),
         }
     }
     if accepting.is_empty() {

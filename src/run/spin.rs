@@ -26,7 +26,7 @@ pub fn decide_busy_poll(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
         return Decision { spins: false, reason: "the run is simulated" };
     }
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
-    let online = proc::online().and_then(|list| proc::members(&list)).map(|all| all.len());
+    let online = proc::online_processors().and_then(|list| proc::parse_list(&list)).map(|all| all.len());
     let is_local = plan.connect.unix.is_some() || addresses.iter().any(|&address| is_local_address(address));
     judge_busy_poll(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use onrush_engine::backend;
 use onrush_engine::{Config, Control, OfThread, Pacer, Stayed, WorkerEnd};
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
-use onrush_text::reason as words;
-use onrush_text::units::counted;
+use onrush_text::error_reason as words;
+use onrush_text::units::format_count;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -47,8 +47,8 @@ pub enum NotStarted {
     #[error(
         "{} and {} need about {} MiB of address space, and the limit leaves {} MiB: raise it with 'ulimit -v', or use \
          fewer threads (-t), connections (-c, --max-inflight) or, over HTTP/2, streams (--streams)",
-        counted(.0.threads.into(), "thread"),
-        counted(.0.connections.into(), "connection"),
+        format_count(.0.threads.into(), "thread"),
+        format_count(.0.connections.into(), "connection"),
         .0.needed_mib,
         .0.left_mib
     )]

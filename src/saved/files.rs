@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use onrush_plan::experiment::PLAN;
-use onrush_text::{order, reason};
+use onrush_text::{error_reason, order};
 
 use super::name;
 
@@ -64,7 +64,7 @@ const NAMED_MAX: usize = 5;
 /// Files in a folder that may contain a run.
 fn files_or_problem(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     match result_files(folder) {
-        Err(error) => problems.push(format!("{folder:?} cannot be read: {}", reason(&error))),
+        Err(error) => problems.push(format!("{folder:?} cannot be read: {}", error_reason(&error))),
         Ok(files) if !files.is_empty() => return files,
         Ok(_) => problems.push(no_results_message(folder)),
     }
@@ -85,7 +85,7 @@ fn result_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 /// Paths in a folder, in natural order.
 fn folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
-    entries.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
+    entries.sort_by(|one, other| order::compare_natural(&one.to_string_lossy(), &other.to_string_lossy()));
     Ok(entries)
 }
 

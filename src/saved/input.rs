@@ -8,7 +8,7 @@ use anyhow::{anyhow, ensure};
 use flate2::read::MultiGzDecoder;
 
 use onrush_plan::limits::RESULT_MAX_MIB;
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 /// Maximum length of an input in bytes, both as stored and decompressed.
 const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;
@@ -29,7 +29,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
                 "{path:?} cannot be read: the compressed data are truncated; use a complete copy, or repeat the run"
             )
         }
-        _ => anyhow!("{path:?} cannot be read: {}", reason(&error)),
+        _ => anyhow!("{path:?} cannot be read: {}", error_reason(&error)),
     };
     let bytes =
         if path == Path::new("-") { read_limited(io::stdin()) } else { File::open(path).and_then(read_limited) };

@@ -94,7 +94,7 @@ fn problems(text: &str) -> Vec<String> {
 
 fn document(completed: u64) -> Document {
     let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 2, 10);
-    Document::judged(&plan, &fixtures::whole(fixtures::flawless(completed, 10)))
+    Document::judged(&plan, &fixtures::fill_from_latencies(fixtures::flawless(completed, 10)))
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use mlua::ffi::{self, lua_State};
 use mlua::{Lua, LuaString, Table};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level;
 
@@ -59,7 +59,7 @@ pub fn add_command_functions(lua: &Lua, native: &Table, ends_for_good: bool) -> 
                 piped.push((file, running));
                 (None, None)
             }
-            Err(error) => (Some(reason(&error)), error.raw_os_error()),
+            Err(error) => (Some(error_reason(&error)), error.raw_os_error()),
         })
     };
     native.raw_set("popen", lua.create_function(popen)?)?;

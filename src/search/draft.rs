@@ -8,7 +8,7 @@ use onrush_plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
 use onrush_plan::metric::Better;
 use onrush_plan::search::{Search, SearchVariable};
 use onrush_plan::{Condition, OutputKind, Plan};
-use onrush_text::units::exact;
+use onrush_text::units::format_duration_exact;
 
 use crate::cli::TypedSearch;
 use crate::cli::decide::CONNECTIONS;
@@ -75,8 +75,8 @@ impl Draft {
         }
         let budget = typed.duration.take().unwrap_or(BUDGET);
         if budget < BUDGET_MIN {
-            let right = format!("a search takes at least {}; try 60s", exact(BUDGET_MIN));
-            return Err(wrong(flags::by_id(Id::Duration), OsStr::new(&exact(budget)), right));
+            let right = format!("a search takes at least {}; try 60s", format_duration_exact(BUDGET_MIN));
+            return Err(wrong(flags::by_id(Id::Duration), OsStr::new(&format_duration_exact(budget)), right));
         }
         Ok(Some(Self { objective, over, budget, first }))
     }

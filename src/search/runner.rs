@@ -20,7 +20,7 @@ use super::{
 use crate::failure;
 use crate::files::{self, FileStates, Files};
 use crate::judge::{self, JudgedRun};
-use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
+use crate::live::{Messages, ProgressLine, WaitingLine, verbose_line};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
     EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, guard, highest_precedence, say, screen, with_stack,
@@ -166,9 +166,9 @@ impl FinishedSearch {
             Format::Text => format!("{line}\n"),
             Format::Json => document.to_json(),
         });
-        states.wait(files::PATIENCE);
-        states.give_up();
-        let unwritable = files::unwritable(&states);
+        states.wait_until_final(files::PATIENCE);
+        states.abandon_incomplete();
+        let unwritable = files::unwritable_files(&states);
         unwritable.iter().for_each(|error| say(&format!("onrush: {error}")));
         let unread = screen.failure("the result");
         unread.iter().for_each(|line| say(&format!("onrush: {line}")));
@@ -201,7 +201,7 @@ impl FinishedSearch {
 
 /// Prints one line with the states of all output files; nothing without files.
 fn print_file_states(states: &FileStates) {
-    states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
+    states.describe_states().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
 struct SearchRuns<'a> {
@@ -646,7 +646,7 @@ struct SearchOpening<'a> {
 impl Observer for SearchOpening<'_> {
     fn on_resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         if self.is_first && self.plan.output.verbose {
-            say(&verbose(self.plan, choice, addresses));
+            say(&verbose_line(self.plan, choice, addresses));
         }
         if self.is_first && !self.plan.output.is_quiet {
             say(&words::opening_line(self.search));

@@ -19,7 +19,7 @@ pub fn opening_line(search: &Search) -> String {
     format!(
         "searching for the highest {} at which {objective} holds, for up to {}",
         variable_noun(*over),
-        units::exact(*budget)
+        units::format_duration_exact(*budget)
     )
 }
 
@@ -41,7 +41,7 @@ pub fn silent_target_message(over: SearchVariable) -> String {
 
 /// Message for a signal before the first result.
 pub fn interruption_message(search: &Search) -> String {
-    let budget = units::exact(search.budget);
+    let budget = units::format_duration_exact(search.budget);
     format!(
         "interrupted before the first run of the search was complete, so there is no result; allow up to {budget}, or \
          set another limit with -d"
@@ -72,7 +72,7 @@ pub fn run_line(search: &Search, point: &Point) -> String {
         Some(LoadFailure::NoResponse) => NO_RESPONSE.to_owned(),
         _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
     };
-    let length = units::spaced(point.length);
+    let length = units::format_duration_spaced(point.length);
     let stopped = format!("stopped after {length}: already too many slow requests");
     let kind = match (point.confirms, point.is_early) {
         (true, true) => format!(" (confirmation, {stopped})"),
@@ -90,13 +90,13 @@ fn failure_reason(point: &Point) -> Option<String> {
     Some(match point.fault? {
         LoadFailure::Objective => return None,
         LoadFailure::Limited(ClientLimit::Stalled) => {
-            format!("onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
+            format!("onrush was stalled for {}", units::format_us(point.stalled.as_secs_f64() * 1e6))
         }
         LoadFailure::Limited(limit) => limit.clause(),
         LoadFailure::NoResponse => format!("there was {NO_RESPONSE}"),
         LoadFailure::Unreached => "the load was not reached".to_owned(),
         LoadFailure::Rising => {
-            let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
+            let slope = units::format_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
             format!("the mean latency rose by {slope} each second")
         }
     })
@@ -117,7 +117,7 @@ pub fn too_short_search_message(search: &Search, needed: f64, per_s: f64) -> Str
     let Search { objective, budget, plan, .. } = search;
     let budget_s = budget.as_secs_f64();
     if needed / per_s <= budget_s {
-        let [warm_up, budget] = [plan.warmup, *budget].map(units::exact);
+        let [warm_up, budget] = [plan.warmup, *budget].map(units::format_duration_exact);
         return format!(
             "--find-max {objective}: runs with a warm-up of {warm_up} do not fit into a search of {budget}; shorten --warmup, \
              or raise the limit with -d"
@@ -126,9 +126,9 @@ pub fn too_short_search_message(search: &Search, needed: f64, per_s: f64) -> Str
     format!(
         "--find-max {objective}: judging this condition takes {} responses ({:.0}s at {per_s:.1}/s), but the search is \
          limited to {}; raise the limit with -d, or ask for a lower percentile",
-        units::thousands(needed as u64),
+        units::format_thousands(needed as u64),
         needed / per_s,
-        units::exact(*budget)
+        units::format_duration_exact(*budget)
     )
 }
 
@@ -188,8 +188,8 @@ pub fn result_line(search: &Search, points: &[Point], found: &SearchResult) -> S
         (ResultKind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
         (ResultKind::Never(alone), _) => format!(
             "{objective} cannot hold at any {noun}: even when sent one at a time, every request took at least {} ({} measured over {:.0} s)",
-            units::time_us(alone.least_ns as f64 / 1e3),
-            units::counted(alone.responses, "request"),
+            units::format_us(alone.least_ns as f64 / 1e3),
+            units::format_count(alone.responses, "request"),
             alone.covered_time().as_secs_f64()
         ),
         (ResultKind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
@@ -209,7 +209,7 @@ pub fn result_line(search: &Search, points: &[Point], found: &SearchResult) -> S
 /// Result of the last run that was to confirm a load.
 fn failed_confirmation_text(over: SearchVariable, point: &Point) -> String {
     let (load, length, wrong) =
-        (format_load(over, point.load), units::spaced(point.length), failure_in_parentheses(point));
+        (format_load(over, point.load), units::format_duration_spaced(point.length), failure_in_parentheses(point));
     if point.is_early {
         format!(
             "the long run that was to confirm {load} was stopped after {length}, because it could no longer pass{wrong}"
@@ -249,8 +249,8 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
     let shown = against.iter().take(SHOWN_MAX).map(|point| {
         let load = match search.over {
             SearchVariable::Rate => format_load(search.over, point.load),
-            SearchVariable::Connections => units::counted(point.load, "connection"),
-            SearchVariable::Threads => units::counted(point.load, "thread"),
+            SearchVariable::Connections => units::format_count(point.load, "connection"),
+            SearchVariable::Threads => units::format_count(point.load, "thread"),
         };
         let ended = if point.holds() { "held" } else { "failed" };
         format!("the run at {load} {ended}")
@@ -267,7 +267,7 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
     let observed: Vec<String> = gone.into_iter().chain(found.starved.clauses()).collect();
     let these = if against.len() == 1 { "this run" } else { "these runs" };
     let why = match () {
-        () if !observed.is_empty() => format!("in {these}, {}; {advice}", units::listed(&observed)),
+        () if !observed.is_empty() => format!("in {these}, {}; {advice}", units::join_list(&observed)),
         () if number == against.len() => {
             "the target was slower at first; add --warmup, or search for longer (-d)".to_owned()
         }
@@ -288,9 +288,9 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
 /// Signs in the contradicting runs that the target was unreachable for a time.
 fn absence_signs(found: &SearchResult) -> Vec<String> {
     let silent = (!found.silent.is_zero())
-        .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
-    let unconnected =
-        (found.unconnected > 0).then(|| format!("{} to connect failed", units::counted(found.unconnected, "attempt")));
+        .then(|| format!("the target did not respond for {}", units::format_us(found.silent.as_secs_f64() * 1e6)));
+    let unconnected = (found.unconnected > 0)
+        .then(|| format!("{} to connect failed", units::format_count(found.unconnected, "attempt")));
     silent.into_iter().chain(unconnected).collect()
 }
 
@@ -299,12 +299,12 @@ fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
     let look = found.look.map(|ClosedLoop { connections, per_s, .. }| {
         format!(
             "{objective} held at {per_s:.1}/s in the closed loop on {}",
-            units::counted(connections.into(), "connection")
+            units::format_count(connections.into(), "connection")
         )
     });
     let starved = found.starved.clauses();
     let starved = (!starved.is_empty() && matches!(found.kind, ResultKind::None(_)))
-        .then(|| format!("in the runs that failed, {}", units::listed(&starved)));
+        .then(|| format!("in the runs that failed, {}", units::join_list(&starved)));
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();
     (!doubts.is_empty()).then(|| {
         format!(

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 use super::ServeConfig;
 
@@ -28,7 +28,8 @@ impl Address {
             Self::Named(host, port) => (host, *port),
         };
         let found = (host.as_str(), port).to_socket_addrs();
-        let mut found = found.map_err(|error| anyhow!("--addr: {host:?} cannot be resolved: {}", reason(&error)))?;
+        let mut found =
+            found.map_err(|error| anyhow!("--addr: {host:?} cannot be resolved: {}", error_reason(&error)))?;
         let Some(address) = found.next() else { bail!("--addr: {host:?} has no address") };
         Ok(address)
     }

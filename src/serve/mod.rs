@@ -66,7 +66,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 pub use address::{Address, parse_address};
 pub use command::COMMAND;
 pub use command::help;
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 use resources::{Common, Resources};
 use tls::TlsSettings;
@@ -154,7 +154,7 @@ fn setup_error(error: io::Error) -> io::Error {
 /// The system's words for an error, with a remedy if the process has run out of descriptors.
 fn describe_error(error: io::Error) -> String {
     let remedy = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
-    format!("{}{remedy}", reason(&error))
+    format!("{}{remedy}", error_reason(&error))
 }
 
 /// The remedy if the process has run out of descriptors.
@@ -162,7 +162,7 @@ const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'u
 
 /// The error for a thread that cannot be created.
 fn thread_error(error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", reason(error)))
+    io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", error_reason(error)))
 }
 
 impl Drop for EmbeddedServer {

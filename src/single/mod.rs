@@ -55,7 +55,7 @@ pub fn run_and_report(plan: &mut Plan) -> u8 {
 /// Takes all steps in order, and returns the exit code.
 fn run_steps(plan: &mut Plan) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| {
-        let kept = KeptFiles::before_quitting(&signals);
+        let kept = KeptFiles::write_before_quitting(&signals);
         Ok((Files::for_plan(plan, &signals)?, kept, signals))
     });
     let (mut files, kept, signals) = match begun {
@@ -172,7 +172,7 @@ impl RunEnding<'_> {
                     Ok(())
                 });
             }
-            self.states.wait(GRACE);
+            self.states.wait_until_final(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on, the first signal quits.
         interrupt.run_blocking(|| {
@@ -236,12 +236,12 @@ impl RunEnding<'_> {
     }
 
     fn wait_for_files(&self) {
-        if self.plan.output.files().is_empty() || self.states.wait(Duration::ZERO) {
+        if self.plan.output.files().is_empty() || self.states.wait_until_final(Duration::ZERO) {
             return;
         }
         say(&format!("onrush: waiting up to {} s for the files; Ctrl-C quits", files::PATIENCE.as_secs()));
-        self.states.wait(files::PATIENCE);
-        self.states.give_up();
+        self.states.wait_until_final(files::PATIENCE);
+        self.states.abandon_incomplete();
     }
 
     /// Handles an error, which may be a script's request to exit.
@@ -283,7 +283,7 @@ impl RunEnding<'_> {
 
     /// Prints the remaining messages and returns the exit code.
     fn print_messages(mut self, screen: Screen) -> u8 {
-        let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
+        let unwritten = if self.was_written { files::unwritable_files(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
         said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
         let is_short = !self.was_written && !self.plan.output.files().is_empty();
@@ -306,7 +306,7 @@ impl RunEnding<'_> {
             said.push(format!("onrush: a signal ended {what} early, so {} cannot pass", self.undecided.join(", ")));
         }
         if ![0, EXIT_BROKEN, EXIT_OUR_FAULT].contains(&self.code) {
-            said.extend(self.states.account().map(|account| format!("onrush: {account}")));
+            said.extend(self.states.describe_states().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
         // With --quiet, the loss was not announced during the run.

@@ -3,9 +3,9 @@
 use std::time::Instant;
 
 use onrush_plan::{Addresses, Format, Plan};
-use onrush_text::units::exact;
+use onrush_text::units::format_duration_exact;
 
-use crate::live::verbose;
+use crate::live::verbose_line;
 use crate::program::{Screen, say};
 use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
@@ -61,7 +61,7 @@ impl Observer for RunOpening<'_> {
     fn on_resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
         if plan.output.verbose && !plan.dialect.is_compat() {
-            say(&verbose(plan, choice, addresses));
+            say(&verbose_line(plan, choice, addresses));
         }
         // The connections are on other machines.
         if plan.output.machines.is_some() {
@@ -83,7 +83,7 @@ impl Observer for RunOpening<'_> {
             say(&format!(
                 "onrush: after the run, up to {} with other numbers of requests in flight may reveal the limit of the \
                  run (--probe off)",
-                exact(probing.time)
+                format_duration_exact(probing.time)
             ));
         }
         let text = self.take_first_lines();

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 use serde::{Deserialize, Serialize};
 
 use super::change::SettingChange;
@@ -209,7 +209,7 @@ fn path(directory: &Path, namespace: &str) -> PathBuf {
 }
 
 fn refusal(path: &Path, error: &io::Error) -> SysctlRefusal {
-    SysctlRefusal::Journal { path: path.display().to_string(), reason: reason(error) }
+    SysctlRefusal::Journal { path: path.display().to_string(), reason: error_reason(error) }
 }
 
 /// Parses a journal. An incomplete last line is ignored: its change was not made.

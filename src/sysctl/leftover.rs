@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 use super::change::Restoration;
 use super::here::KernelNamespace;
@@ -33,7 +33,7 @@ pub fn restore(directory: &Path) -> Result<Leftover, SysctlRefusal> {
 
 pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, SysctlRefusal> {
     let here = KernelNamespace::read()
-        .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+        .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: error_reason(&error) })?;
     let Some(mut journal) = Journal::existing(directory, &here.namespace)? else { return Ok(Leftover::Nothing) };
     let record = journal.read()?.filter(|record| !record.changes.is_empty());
     let (left, is_done) = match record {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 use super::change::{Restoration, SettingChange};
 use super::here::KernelNamespace;
@@ -47,7 +47,7 @@ impl Loan {
     /// Like [`Loan::open`], for the settings in this tree.
     pub(super) fn new(tree: Tree, directory: &Path) -> Result<Self, SysctlRefusal> {
         let here = KernelNamespace::read()
-            .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+            .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: error_reason(&error) })?;
         let mut journal = Journal::open(directory, &here.namespace)?;
         // A new boot has undone the changes of earlier ones.
         let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);

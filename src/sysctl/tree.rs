@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 use strsim::damerau_levenshtein;
 
 use super::name::{SettingName, swap_separators};
@@ -36,7 +36,7 @@ impl Tree {
     pub fn read(&self, name: &SettingName) -> Result<String, SysctlRefusal> {
         let unreadable = |error: &io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown_setting(name),
-            _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
+            _ => SysctlRefusal::System { name: name.to_string(), reason: error_reason(error) },
         };
         let path = self.path(name);
         let metadata = fs::metadata(&path).map_err(|error| unreadable(&error))?;
@@ -61,7 +61,9 @@ impl Tree {
         let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
         written.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => write_refusal(name, &error),
-            _ => SysctlRefusal::Refused { name: name.to_string(), value: value.to_owned(), reason: reason(&error) },
+            _ => {
+                SysctlRefusal::Refused { name: name.to_string(), value: value.to_owned(), reason: error_reason(&error) }
+            }
         })
     }
 
@@ -105,7 +107,7 @@ fn write_refusal(name: &SettingName, error: &io::Error) -> SysctlRefusal {
             SysctlRefusal::NotPermitted { name: name.to_string(), takes: name.required_permission() }
         }
         io::ErrorKind::ReadOnlyFilesystem => SysctlRefusal::Mounted(name.to_string()),
-        _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
+        _ => SysctlRefusal::System { name: name.to_string(), reason: error_reason(error) },
     }
 }
 

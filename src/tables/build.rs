@@ -200,7 +200,7 @@ impl Sort<TableColumn> {
         match &self.column {
             TableColumn::Field(name) => {
                 let [one, other] = [one, other].map(|run| column::field(run, name));
-                self.compare_values(one, other, |one, other| order::level(one, other))
+                self.compare_values(one, other, |one, other| order::compare_levels(one, other))
             }
             TableColumn::Figure(metric) => {
                 let [one, other] = [one, other].map(|run| column::figure(run, *metric));

@@ -1,6 +1,6 @@
 //! A table as data: named columns, and rows of cells.
 
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::column::{self, TableColumn};
 use super::number::Number;
@@ -102,7 +102,7 @@ impl Cell {
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),
-            Self::Text(text) => printable(text),
+            Self::Text(text) => escape_controls(text),
             Self::Shown(text) => text.clone(),
             Self::Number { number, is_whole } => number.text(*is_whole),
         }

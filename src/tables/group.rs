@@ -52,7 +52,7 @@ fn levels(groups: &[RunGroup<'_>], index: usize, field: &str) -> Vec<String> {
     if levels.iter().all(|level| planned.contains_key(&level[..])) {
         levels.sort_by_key(|level| planned.get(&level[..]).copied());
     } else if field == "rate" || !FIELDS.contains(&field) {
-        levels.sort_by(|one, other| order::level(one, other));
+        levels.sort_by(|one, other| order::compare_levels(one, other));
     }
     levels
 }

@@ -31,7 +31,7 @@ pub use parts::RunParts;
 
 use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use crate::record::{Between, Document};
 use crate::saved::{self, Read, SavedRun};
@@ -223,7 +223,7 @@ fn failed_run_lines(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     let is_repeated = |run: &&SavedRun| whole.iter().any(|other| turn(other) == turn(run));
     let words = |run: &SavedRun| {
         let reason = run.position.as_ref().and_then(|position| position.failed.as_deref()).unwrap_or_default();
-        format!("{:?} failed and is left out: {}", run.origin.file, printable(reason))
+        format!("{:?} failed and is left out: {}", run.origin.file, escape_controls(reason))
     };
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
@@ -233,7 +233,7 @@ fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     let flaw = |run: &SavedRun| {
         let document =
             run.document.as_deref().filter(|document| document.incomplete.is_some() || document.interrupted)?;
-        Some(format!("{:?} ({})", run.origin.file, printable(&document.flaw()?)))
+        Some(format!("{:?} ({})", run.origin.file, escape_controls(&document.flaw()?)))
     };
     let found: Vec<String> = runs.iter().filter_map(flaw).collect();
     (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_and_count(&found)))

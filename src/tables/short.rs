@@ -50,17 +50,17 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
             shown.iter().map(|&index| cells[index].clone()).collect()
         };
         let rates = group.figures(Metric::Rate).unwrap_or_default();
-        let rate = Cell::shown_as(Number::median(&rates).map(|rate| units::per_second(rate.value())));
+        let rate = Cell::shown_as(Number::median(&rates).map(|rate| units::format_per_second(rate.value())));
         if has_several {
-            cells.push(Cell::shown_as(Some(units::thousands(group.counted().count() as u64))));
+            cells.push(Cell::shown_as(Some(units::format_thousands(group.counted().count() as u64))));
             cells.push(rate);
-            cells.push(Cell::shown_as(spread(&rates).map(units::percentage)));
+            cells.push(Cell::shown_as(spread(&rates).map(units::format_percentage)));
         } else {
             cells.push(rate);
         }
         let merged = if group.counted().nth(1).is_some() { group.merged() } else { None };
         cells.extend(latencies.iter().map(|metric| {
-            Cell::shown_as(latency_us(group, *metric, merged.as_ref()).map(|us| units::time_us(us.value())))
+            Cell::shown_as(latency_us(group, *metric, merged.as_ref()).map(|us| units::format_us(us.value())))
         }));
         cells.push(Cell::shown_as(if are_told { share_of_errors(group) } else { errors_of_wrk(group) }));
         cells
@@ -73,7 +73,7 @@ fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
     let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
     let add = |(errors, all), requests: &Requests| (errors + requests.errors(), all + requests.all());
     let (errors, all): (u64, u64) = requests.fold((0, 0), add);
-    let share = if errors == 0 { "0 %".to_owned() } else { units::percentage(errors as f64 / all as f64) };
+    let share = if errors == 0 { "0 %".to_owned() } else { units::format_percentage(errors as f64 / all as f64) };
     (all > 0).then_some(share)
 }
 
@@ -81,7 +81,7 @@ fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
 fn errors_of_wrk(group: &RunGroup<'_>) -> Option<String> {
     let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
     let errors = errors.into_iter().sum::<Option<Number>>();
-    errors.map(|errors| units::thousands(errors.value() as u64))
+    errors.map(|errors| units::format_thousands(errors.value() as u64))
 }
 
 /// Indexes of the key's fields that distinguish groups; all fields if there is a single group.

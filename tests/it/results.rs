@@ -82,8 +82,8 @@ fn files_agree_with_the_report(context: &Context) {
     let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(rows.iter().map(|row| row["completed"].as_u64().unwrap()).sum::<u64>(), requests, "{lines}");
     assert!(hgrm.contains(&format!("Total count    = {requests:12}]")), "{hgrm}");
-    let lasted = onrush_text::units::time_us(number(&document, "/duration_s") * 1e6);
-    let row = format!("\n| requests | {} in {lasted} |\n", onrush_text::units::thousands(requests));
+    let lasted = onrush_text::units::format_us(number(&document, "/duration_s") * 1e6);
+    let row = format!("\n| requests | {} in {lasted} |\n", onrush_text::units::format_thousands(requests));
     assert!(markdown.contains(&row), "{markdown}");
 }
 

@@ -1,15 +1,15 @@
 //! Cells of comma-separated values.
 
-use super::printable;
+use super::escape_controls;
 
 /// Characters that begin a formula in a spreadsheet, including full-width forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// A text as a cell: control characters escaped, quoted if necessary. A text that a spreadsheet would take for a
 /// formula is preceded by an apostrophe, so that it stays text; a number is not.
-pub fn cell(text: &str) -> String {
+pub fn csv_cell(text: &str) -> String {
     let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
-    let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));
+    let text = format!("{}{}", if is_formula { "'" } else { "" }, escape_controls(text));
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
@@ -34,7 +34,7 @@ mod tests {
             ("-", "'-"),
             ("a,\"b\"\nc", "\"a,\"\"b\"\"\\u{a}c\""),
         ] {
-            assert_eq!(cell(text), expected);
+            assert_eq!(csv_cell(text), expected);
         }
     }
 }

@@ -30,24 +30,24 @@ pub fn escape(bytes: &[u8]) -> String {
 }
 
 /// The text with only those characters escaped that move the cursor or change the writing direction.
-pub fn printable(text: &str) -> String {
-    text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
+pub fn escape_controls(text: &str) -> String {
+    text.chars().flat_map(|c| if is_misleading(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// Like [`printable`], but keeps line ends and tabs, as in a script's error message.
-pub fn printable_lines(text: &str) -> String {
-    let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { printable(c.encode_utf8(&mut [0; 4])) };
+/// Like [`escape_controls`], but keeps line ends and tabs, as in a script's error message.
+pub fn escape_controls_in_lines(text: &str) -> String {
+    let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { escape_controls(c.encode_utf8(&mut [0; 4])) };
     text.chars().map(kept).collect()
 }
 
-/// A text for a cell or a line of Markdown: like [`printable`], and without characters that end a cell, begin HTML, or
+/// A text for a cell or a line of Markdown: like [`escape_controls`], and without characters that end a cell, begin HTML, or
 /// make a link or an image. Some text comes from servers, and opening the page must load nothing from them.
-pub fn in_markdown(text: &str) -> String {
-    printable(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
+pub fn escape_markdown(text: &str) -> String {
+    escape_controls(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
 }
 
 /// True if a character moves the cursor, changes the writing direction or cannot be seen.
-pub fn misleads(c: char) -> bool {
+pub fn is_misleading(c: char) -> bool {
     let is_invisible = matches!(
         c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -77,19 +77,19 @@ mod tests {
 
     #[test]
     fn terminal_controls_are_escaped() {
-        assert_eq!(printable("測 \x1b[31m\n\u{202e}|\\"), r"測 \u{1b}[31m\u{a}\u{202e}|\");
+        assert_eq!(escape_controls("測 \x1b[31m\n\u{202e}|\\"), r"測 \u{1b}[31m\u{a}\u{202e}|\");
     }
 
     #[test]
     fn markdown_links_are_escaped() {
         let text = r"![i]\(http://h/i.png) [ok]\(http://h) &lt;img> a\|b \u{61c}";
-        assert_eq!(in_markdown("![i](http://h/i.png) [ok](http://h) <img> a|b \u{61c}"), text);
+        assert_eq!(escape_markdown("![i](http://h/i.png) [ok](http://h) <img> a|b \u{61c}"), text);
     }
 
     #[test]
     fn lines_and_tabs_may_be_kept() {
         assert_eq!(
-            printable_lines("a\n\tb\u{1b}[31m\u{9b}\r\u{202e}ü"),
+            escape_controls_in_lines("a\n\tb\u{1b}[31m\u{9b}\r\u{202e}ü"),
             r"a
 	b\u{1b}[31m\u{9b}\u{d}\u{202e}ü"
         );

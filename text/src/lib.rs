@@ -9,5 +9,5 @@ pub mod order;
 mod reason;
 pub mod units;
 
-pub use escape::{escape, in_markdown, misleads, printable, printable_lines};
-pub use reason::reason;
+pub use escape::{escape, escape_controls, escape_controls_in_lines, escape_markdown, is_misleading};
+pub use reason::error_reason;

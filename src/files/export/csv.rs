@@ -19,7 +19,7 @@ const SCHEDULED: &str = ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,sc
 const MACHINES: &str = ",machines_lost";
 
 /// The header and the rows of the timeline.
-pub fn render(document: &Document) -> String {
+pub fn render_csv(document: &Document) -> String {
     let scheduled = if document.latency.scheduled.is_some() { SCHEDULED } else { "" };
     let machines = if document.machines.is_empty() { "" } else { MACHINES };
     let heading = format!("{COLUMNS}{scheduled}{machines}");
@@ -60,7 +60,7 @@ mod tests {
     use onrush_stats::{Cause, Phase};
 
     use super::*;
-    use crate::fixtures::{fail, flawless, plan};
+    use crate::fixtures::{flawless, plan, record_failures};
     use crate::run::MachineShare;
 
     #[test]
@@ -68,9 +68,9 @@ mod tests {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.abandoned, counters.unsuccessful) = (30, 10, 2);
-        fail(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
+        record_failures(&mut outcome, 10, Phase::Abandoned, Cause::GivenUp);
         outcome.timeline.record(&outcome.totals);
-        let text = render(&Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome));
+        let text = render_csv(&Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome));
         let cells = |line: usize| text.lines().nth(line).unwrap().split(',').collect::<Vec<_>>();
         let at = |name| cells(1)[cells(0).iter().position(|cell| *cell == name).unwrap()];
         assert_eq!([at("abandoned_requests"), at("errors"), at("timeouts")], ["10", "12", "0"]);
@@ -89,10 +89,10 @@ mod tests {
         let document = Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
         let last =
             |text: &str| text.lines().map(|line| line.rsplit(',').next().unwrap().to_owned()).collect::<Vec<_>>();
-        assert_eq!(last(&render(&document)), ["machines_lost", "0", "1", "1"]);
+        assert_eq!(last(&render_csv(&document)), ["machines_lost", "0", "1", "1"]);
         assert_eq!(document.timeline.iter().map(|row| row.machines_lost).collect::<Vec<_>>(), [None, Some(1), Some(1)]);
         outcome.machines.clear();
         let document = Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
-        assert_eq!(last(&render(&document))[0], "max_us");
+        assert_eq!(last(&render_csv(&document))[0], "max_us");
     }
 }

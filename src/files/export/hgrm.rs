@@ -14,7 +14,7 @@ const NS_PER_MS: f64 = 1e6;
 
 /// The table for the latency that the text report shows. Percentiles are estimated over all due requests; the other
 /// figures cover complete responses only.
-pub fn render(document: &Document) -> Result<String, Corrupt> {
+pub fn render_histogram(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
     let estimate = document.estimate()?;
     let all = estimate.distribution();

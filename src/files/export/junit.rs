@@ -1,6 +1,6 @@
 //! A JUnit test suite for continuous integration servers: one case for the run, and one for each gate.
 
-use onrush_text::printable;
+use onrush_text::escape_controls;
 use quick_xml::Writer;
 use quick_xml::events::BytesText;
 
@@ -15,7 +15,7 @@ enum CaseFailure {
 }
 
 /// The test suite for a document.
-pub fn render(document: &Document) -> String {
+pub fn render_junit(document: &Document) -> String {
     let mut cases = vec![("completed".to_owned(), document.flaw().map(CaseFailure::Failure))];
     let flaw = |gate: &Gate| match gate.broken {
         true => Some(CaseFailure::Failure(gate.was())),
@@ -62,7 +62,7 @@ pub fn render(document: &Document) -> String {
 
 /// Removes from a text what XML forbids: most control characters, and two noncharacters.
 fn xml(text: &str) -> String {
-    printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
+    escape_controls(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 #[cfg(test)]

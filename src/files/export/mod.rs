@@ -7,8 +7,8 @@ mod lines;
 pub mod requests;
 mod sockets;
 
-pub use lines::line;
-pub use sockets::lines as samples;
+pub use lines::timeline_line;
+pub use sockets::sample_lines as samples;
 
 use onrush_plan::OutputKind;
 use onrush_stats::Corrupt;
@@ -21,13 +21,13 @@ use crate::report;
 /// # Errors
 ///
 /// Fails if the document contains a histogram that cannot be read.
-pub fn render(kind: OutputKind, document: &Document) -> Result<String, Corrupt> {
+pub fn render_output(kind: OutputKind, document: &Document) -> Result<String, Corrupt> {
     Ok(match kind {
         OutputKind::Json => document.to_json(),
-        OutputKind::Csv => csv::render(document),
-        OutputKind::Hgrm => hgrm::render(document)?,
+        OutputKind::Csv => csv::render_csv(document),
+        OutputKind::Hgrm => hgrm::render_histogram(document)?,
         OutputKind::Markdown => report::markdown::render(document)?,
         OutputKind::Lines | OutputKind::Sockets | OutputKind::Requests | OutputKind::Samples => String::new(),
-        OutputKind::Junit => junit::render(document),
+        OutputKind::Junit => junit::render_junit(document),
     })
 }

@@ -25,7 +25,7 @@ pub struct RequestLines {
 impl RequestLines {
     /// Formats the requests of a plan.
     pub fn new(plan: &Plan) -> Self {
-        let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
+        let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::csv_cell(name));
         let names = iter::once(String::new()).chain(named).collect();
         Self { names, plan: plan.clone(), known: KnownSecrets::from_plan(plan) }
     }
@@ -54,7 +54,7 @@ impl RequestLines {
         text.push(',');
         match entry.fate {
             Fate::Completed => {}
-            Fate::Failed(_, cause) => text.push_str(&self.words(cause)),
+            Fate::Failed(_, cause) => text.push_str(&self.failure_cell(cause)),
             Fate::Abandoned => text.push_str("abandoned"),
             Fate::Open => text.push_str("in flight at the end"),
         }
@@ -62,9 +62,9 @@ impl RequestLines {
     }
 
     /// The cell that describes a failure. Only descriptions of checks contain text typed by the user.
-    fn words(&self, cause: Cause) -> String {
+    fn failure_cell(&self, cause: Cause) -> String {
         let words = describe_cause(cause, &self.plan);
-        csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
+        csv::csv_cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
     }
 }
 

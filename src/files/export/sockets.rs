@@ -1,14 +1,14 @@
 //! A sample of sockets as lines of JSON: one for each socket, and one with the number of sockets
 //! left out.
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::record::Moment;
 use crate::run::sockets::{SocketReading, SocketSample};
 
 /// The lines with their line ends; empty without sockets.
-pub fn lines(sample: &SocketSample) -> String {
+pub fn sample_lines(sample: &SocketSample) -> String {
     let time = Moment(u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX)).to_string();
     let at_s = (sample.at_s * 1e6).round() / 1e6;
     let mut text = Vec::new();
@@ -22,7 +22,7 @@ pub fn lines(sample: &SocketSample) -> String {
         put(LineContent::LeftOut(sample.left_out));
     }
     if let Some(errno) = sample.failure {
-        put(LineContent::Failure(&reason(&errno.into())));
+        put(LineContent::Failure(&error_reason(&errno.into())));
     }
     String::from_utf8(text).expect("JSON is text")
 }
@@ -72,9 +72,9 @@ mod tests {
             left_out,
             failure,
         };
-        assert_eq!(lines(&sample(0, None)), "");
+        assert_eq!(sample_lines(&sample(0, None)), "");
         let moment = r#"{"at_s":-0.5,"time":"2026-01-01T00:00:00.250000Z","#;
         let expected = format!("{moment}\"left_out\":4000}}\n{moment}\"error\":\"Operation not permitted\"}}\n");
-        assert_eq!(lines(&sample(4_000, Some(Errno::PERM))), expected);
+        assert_eq!(sample_lines(&sample(4_000, Some(Errno::PERM))), expected);
     }
 }

@@ -2,7 +2,7 @@
 
 use onrush_plan::Partition;
 use onrush_plan::levels::{self, ConnectionLevels};
-use onrush_text::units::{counted, thousands};
+use onrush_text::units::{format_count, format_thousands};
 use rustix::io::Errno;
 
 use super::facts::{NoteFacts, duration};
@@ -69,7 +69,7 @@ fn ran_out_of_files(document: &Document) -> bool {
 }
 
 fn capped_line(option: &str, setting: &str, requested: u32, given: u32) -> String {
-    let (given, wanted) = (thousands(u64::from(given)), thousands(u64::from(requested)));
+    let (given, wanted) = (format_thousands(u64::from(given)), format_thousands(u64::from(requested)));
     format!(
         "{option}: connections had {given} bytes, not {wanted}: {setting} allows no more; \
          'sysctl -w {setting}={requested}' raises it"
@@ -78,13 +78,13 @@ fn capped_line(option: &str, setting: &str, requested: u32, given: u32) -> Strin
 
 fn fewer_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bool, staged: bool) -> String {
     let is_one = asked == 1;
-    let asked = counted(asked, "connection");
+    let asked = format_count(asked, "connection");
     // Counts connections requested at the same time, for long enough to be established.
     let (the, so_far) = if staged { ("the ", " that the stages had asked for so far") } else { ("", "") };
     let count = match opened {
         _ if is_one => format!("the connection{so_far} was not"),
         0 => format!("none of the {asked}{so_far} was"),
-        _ => format!("only {} of {the}{asked}{so_far} were", thousands(opened)),
+        _ => format!("only {} of {the}{asked}{so_far} were", format_thousands(opened)),
     };
     let why = match shortage {
         Some(shortage) => format!(": {}", file_limit_message(shortage.needed, shortage.allowed)),

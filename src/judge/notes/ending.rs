@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onrush_stats::BATCHES_MIN;
-use onrush_text::units::{counted, exact, listed, thousands, time_us};
+use onrush_text::units::{format_count, format_duration_exact, format_thousands, format_us, join_list};
 
 use super::facts::duration;
 use super::was_or_were;
@@ -66,8 +66,8 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     if elapsed.is_zero() {
         return "interrupted before anything was measured: the warm-up was not over".to_owned();
     }
-    let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
-    let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
+    let elapsed = format_us(elapsed.as_nanos() as f64 / NS_PER_US);
+    let of = planned.map_or(String::new(), |planned| format!(" of {}", format_duration_exact(planned)));
     format!("interrupted after {elapsed}{of}: the report covers only that time")
 }
 
@@ -78,10 +78,10 @@ fn ended_line(stopped: &[StoppedThread], threads: usize, [first, last]: [f64; 2]
         2 if threads == 2 => "both threads".to_owned(),
         all if all == threads => format!("all {all} threads"),
         1 => format!("thread {}", numbers().concat()),
-        2..NAMED => format!("threads {}", listed(&numbers())),
+        2..NAMED => format!("threads {}", join_list(&numbers())),
         several => format!("{several} of {threads} threads"),
     };
-    let [first, last] = [first, last].map(|at_s| if at_s > 0.0 { time_us(at_s * 1e6) } else { String::new() });
+    let [first, last] = [first, last].map(|at_s| if at_s > 0.0 { format_us(at_s * 1e6) } else { String::new() });
     let when = match () {
         () if last.is_empty() => "in the warm-up".to_owned(),
         () if first.is_empty() => format!("up to {last} after the warm-up"),
@@ -90,22 +90,22 @@ fn ended_line(stopped: &[StoppedThread], threads: usize, [first, last]: [f64; 2]
     };
     let rest = match unsent {
         0 => String::new(),
-        unsent => format!(": {} {} not sent", counted(unsent, "request"), was_or_were(unsent)),
+        unsent => format!(": {} {} not sent", format_count(unsent, "request"), was_or_were(unsent)),
     };
     format!("the script ended {who} {when}{rest}")
 }
 
 fn stayed_away_line(give_up: Duration, started: u64, asked: u64) -> String {
-    let give_up = exact(give_up);
-    let started = thousands(started);
-    let asked = counted(asked, "request");
+    let give_up = format_duration_exact(give_up);
+    let started = format_thousands(started);
+    let asked = format_count(asked, "request");
     format!("the target was unreachable for {give_up}: the run ended after {started} of {asked}")
 }
 
 fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: bool) -> String {
-    let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
-    let completed = thousands(completed);
-    let asked = counted(asked, "request");
+    let elapsed = format_us(elapsed.as_nanos() as f64 / NS_PER_US);
+    let completed = format_thousands(completed);
+    let asked = format_count(asked, "request");
     let remedy = if staged { "longer stages" } else { "a longer -d" };
     format!("the run ended after {elapsed} with only {completed} of {asked} completed: use {remedy}")
 }
@@ -113,7 +113,7 @@ fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: 
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     // A batch takes at least a second.
     let is_too_short = elapsed < Duration::from_secs(BATCHES_MIN as u64);
-    let [after, elapsed] = [until.at_s, elapsed.as_secs_f64()].map(|seconds| time_us(seconds * 1e6));
+    let [after, elapsed] = [until.at_s, elapsed.as_secs_f64()].map(|seconds| format_us(seconds * 1e6));
     let percent = |share: Option<f64>| share.unwrap_or_default() * 100.0;
     let sure = |known: &Known| format!("{} is known to ±{:.2} %", known.name(), percent(known.half_width));
     let unsure = |known: &Known| match (known.name(), known.unknown) {
@@ -126,7 +126,7 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
         }
         (name, Some(Unknown::Short)) => format!(
             "the precision of {name} is unknown, because the run has fewer than {BATCHES_MIN} sections of {}",
-            counted(known.completed_min.unwrap_or_default(), "response")
+            format_count(known.completed_min.unwrap_or_default(), "response")
         ),
         (name, Some(Unknown::Dependent)) => {
             format!(
@@ -137,7 +137,7 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     };
     if until.reached {
         let sure: Vec<String> = until.terms.iter().map(sure).collect();
-        let sure = listed(&sure);
+        let sure = join_list(&sure);
         return format!(
             "the run ended because its figures were precise enough after {after} (95 % confidence): {sure}"
         );

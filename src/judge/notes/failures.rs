@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use onrush_text::units::{counted, thousands};
+use onrush_text::units::{format_count, format_thousands};
 use rustix::io::Errno;
 
 use crate::failure::{errno_words, file_limit_message};
@@ -44,11 +44,11 @@ impl LedgerFailure<'_> {
         if self.is_refusal() {
             let by = self.row.example.as_ref().map_or(String::new(), |example| format!(" by {example}"));
             let listens = if self.is_throughout() { "listens" } else { "listened" };
-            return format!("{} refused{by}{seconds}: nothing {listens} there", counted(*count, "connection"));
+            return format!("{} refused{by}{seconds}: nothing {listens} there", format_count(*count, "connection"));
         }
         let what = match self.document.plan.once {
             true => format!("{}: {cause}", error_class(phase)),
-            false => format!("{}: {} × {cause}{seconds}", error_class(phase), thousands(*count)),
+            false => format!("{}: {} × {cause}{seconds}", error_class(phase), format_thousands(*count)),
         };
         let example = match (example, self.row.example_is) {
             (None, _) => String::new(),

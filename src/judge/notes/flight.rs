@@ -4,7 +4,7 @@
 //! closed loop, every connection always has one request in flight. If the numbers differ, the figures miss something.
 
 use onrush_stats::{Count, Distribution};
-use onrush_text::units::{counted, thousands, time_us};
+use onrush_text::units::{format_count, format_thousands, format_us};
 
 use super::facts::NoteFacts;
 use super::format_seconds;
@@ -178,7 +178,7 @@ fn idle_line(
     // Skips reasons that would print as 0.0.
     let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
     let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", format_mean(mean))).collect();
-    let (busy, connections, list) = (format_mean(busy), thousands(connections), reasons.join(", "));
+    let (busy, connections, list) = (format_mean(busy), format_thousands(connections), reasons.join(", "));
     let away = format_mean(never_established + waiting + connecting + pausing + leaving);
     let line = match is_scheduled {
         true => format!("on average, {away} of {connections} connections were unavailable for sending: {list}"),
@@ -189,16 +189,16 @@ fn idle_line(
 
 /// Formats a mean number: `7.4`, `5,565`.
 fn format_mean(mean: f64) -> String {
-    if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
+    if mean < 99.95 { format!("{mean:.1}") } else { format_thousands(mean.round() as u64) }
 }
 
 fn hanging_line(flight: &FlightFigures, hanging: &Hanging) -> String {
-    let requests = counted(hanging.count, "request");
+    let requests = format_count(hanging.count, "request");
     let they_were = if hanging.count == 1 { "it was" } else { "they were" };
     let age = format_seconds(hanging.youngest_ns);
     let answers = match hanging.as_slow {
-        0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
-        count => format!("only {} took as long", counted(count, "response")),
+        0 => format!("the slowest response took {}", format_us(flight.slowest_ns as f64 / NS_PER_US)),
+        count => format!("only {} took as long", format_count(count, "response")),
     };
     let [answered, mean] = [flight.answered, flight.mean].map(format_mean);
     let where_they_count = if flight.is_scheduled {

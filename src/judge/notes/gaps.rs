@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use onrush_stats::Gap;
-use onrush_text::units::{PERCENT_MIN, counted, listed, time_us};
+use onrush_text::units::{PERCENT_MIN, format_count, format_us, join_list};
 
 use super::facts::{NoteFacts, duration, seconds_ns};
 use super::format_seconds;
@@ -98,16 +98,16 @@ impl NamedTimes {
         let times: Vec<String> = self.longest.iter().map(text).collect();
         let others = match self.unnamed_count() {
             0 => String::new(),
-            others => format!(" (and in {})", counted(others as u64, "shorter gap")),
+            others => format!(" (and in {})", format_count(others as u64, "shorter gap")),
         };
-        format!("{}{others}", listed(&times))
+        format!("{}{others}", join_list(&times))
     }
 }
 
 fn unavailable_line(times: &NamedTimes, share: f64, due: u64) -> String {
     let (percent, were) = (100.0 * share, if due == 1 { "was" } else { "were" });
     let percent = if percent < 0.05 { "less than 0.1 %".to_owned() } else { format!("{percent:.1} %") };
-    let due = counted(due, "request");
+    let due = format_count(due, "request");
     let due = match times.unnamed_count() {
         0 => format!(", while {due} {were} due"),
         _ => format!("; {due} {were} due in these gaps"),
@@ -121,7 +121,7 @@ fn inflated_latencies(touched: f64, latencies: u64) -> String {
     match percent {
         _ if latencies < PERCENT_MIN => {
             let inflated = ((touched * latencies as f64).round() as u64).clamp(1, latencies.max(1));
-            format!("the latencies of about {inflated} of {}", counted(latencies, "response"))
+            format!("the latencies of about {inflated} of {}", format_count(latencies, "response"))
         }
         0.95.. => format!("about {percent:.0} % of the latencies"),
         0.05.. => format!("about {percent:.1} % of the latencies"),
@@ -142,7 +142,7 @@ fn stalled_line(times: &NamedTimes, share: f64, inflated: &str) -> String {
 }
 
 fn suspended_line(lasted: Duration) -> String {
-    let lasted = time_us(lasted.as_nanos() as f64 / NS_PER_US);
+    let lasted = format_us(lasted.as_nanos() as f64 / NS_PER_US);
     format!(
         "the machine was suspended for {lasted} during the run: no figure includes that time, but connections and \
          responses may have been lost; keep the machine awake and measure again"

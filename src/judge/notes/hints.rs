@@ -1,6 +1,6 @@
 //! Notes that do not cast doubt on the result.
 
-use onrush_text::units::{counted, thousands};
+use onrush_text::units::{format_count, format_thousands};
 
 use super::facts::NoteFacts;
 use super::was_or_were;
@@ -39,7 +39,7 @@ pub fn hint_notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         hint(matters, NoteId::Carried, &|| carried_line(carried, completed)),
         hint(interim > 0 && !plan.once, NoteId::Interim, &|| interim_line(interim)),
         hint(latency.clamped > 0, NoteId::Clamped, &|| {
-            format!("{} took longer than an hour: recorded as one hour", counted(latency.clamped, "response"))
+            format!("{} took longer than an hour: recorded as one hour", format_count(latency.clamped, "response"))
         }),
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
@@ -58,10 +58,13 @@ fn idle_closed_line(times: u64, returned: u64) -> String {
         0 => ("", String::new()),
         _ => (
             ", or answered a request with 408 and closed,",
-            format!(", and sent {} again", counted(returned, "request")),
+            format!(", and sent {} again", format_count(returned, "request")),
         ),
     };
-    format!("the server closed connections between requests{or} {}; onrush reconnected{again}", counted(times, "time"))
+    format!(
+        "the server closed connections between requests{or} {}; onrush reconnected{again}",
+        format_count(times, "time")
+    )
 }
 
 /// The notes on addresses left out.
@@ -74,7 +77,7 @@ fn left_out_addresses(Addresses { used, left_out }: &Addresses) -> Vec<Note> {
 }
 
 fn first_of_batch_line(count: usize) -> String {
-    let requests = counted(count as u64, "request");
+    let requests = format_count(count as u64, "request");
     format!("this is the first of {requests} that the script sends at once; the others were not sent")
 }
 
@@ -84,7 +87,7 @@ fn carried_line(carried: u64, answers: u64) -> String {
     } else {
         ("their responses are", "their full latency; use a longer run to make them matter less")
     };
-    let (were, carried, answers) = (was_or_were(carried), counted(carried, "request"), thousands(answers));
+    let (were, carried, answers) = (was_or_were(carried), format_count(carried, "request"), format_thousands(answers));
     format!(
         "{carried} sent during the warm-up {were} still in flight when measuring began; {theirs} among the {answers} \
          measured, with {with}"
@@ -92,12 +95,12 @@ fn carried_line(carried: u64, answers: u64) -> String {
 }
 
 fn interim_line(count: u64) -> String {
-    let answers = counted(count, "interim response");
+    let answers = format_count(count, "interim response");
     format!("{answers} (1xx) came before the final ones: the time to first byte is that of the final response")
 }
 
 fn cut_responses_line(count: u64, has_streams: bool) -> String {
-    let responses = counted(count, "response");
+    let responses = format_count(count, "response");
     let streams = if has_streams { " or --streams" } else { "" };
     format!(
         "the script saw only the beginning of {responses}: all that are being received share 256 MiB; use fewer \
@@ -114,15 +117,15 @@ fn lost_log_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note
         format!(
             "the log of requests lacks {} of {}: its file was not written as fast as they came; --log-sample 1/{enough} \
              logs fewer, a faster disk or reader takes more",
-            thousands(lost),
-            counted(all, "line")
+            format_thousands(lost),
+            format_count(all, "line")
         )
     };
     (lost > 0).then(|| Note::failure(NoteId::LostLines, line(enough.unwrap_or(all))))
 }
 
 fn resumed_line(resumed: u64, handshakes: u64) -> String {
-    let (resumed, handshakes) = (thousands(resumed), counted(handshakes, "TLS handshake"));
+    let (resumed, handshakes) = (format_thousands(resumed), format_count(handshakes, "TLS handshake"));
     format!(
         "{resumed} of {handshakes} resumed an earlier session, which costs less than the full handshake of a new client: \
          --tls-resume off makes all of them full"

@@ -3,7 +3,7 @@
 use onrush_plan::limits;
 use onrush_proto::Code;
 use onrush_proto::http2::STREAMS_ASSUMED;
-use onrush_text::units::{counted, listed, thousands};
+use onrush_text::units::{format_count, format_thousands, join_list};
 
 use super::open_loop::ConnectionsAdvice;
 use crate::record::evidence::were_often_in_use;
@@ -77,7 +77,7 @@ fn exhausted_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice
     } else {
         format!(
             "{allows}; for up to {} in flight use more connections (-c {enough} --streams {allowed})",
-            counted(in_flight, "request"),
+            format_count(in_flight, "request"),
         )
     };
     Some(Note::doubt(NoteId::FewStreams, text))
@@ -102,11 +102,11 @@ fn ended_connections(document: &Document, http2: &Http2) -> Option<Note> {
     };
     let codes: Vec<String> = errors
         .iter()
-        .map(|(code, count)| format!("{code} {}{}", thousands(*count), said(code).unwrap_or_default()))
+        .map(|(code, count)| format!("{code} {}{}", format_thousands(*count), said(code).unwrap_or_default()))
         .collect();
     let text = format!(
         "the server ended {} with an error (GOAWAY): {}; its log may say why",
-        counted(all, "connection"),
+        format_count(all, "connection"),
         codes.join(", ")
     );
     (all > 0).then(|| Note::failure(NoteId::ConnectionsEnded, text))
@@ -158,18 +158,18 @@ fn returned_requests(document: &Document, http2: &Http2) -> Option<Note> {
     let broken: u64 = http2.goaway_sent.iter().filter(|(code, _)| **code != no_error).map(|(_, count)| count).sum();
     is_notable.then(|| {
         let did = [
-            (ended, format!("ended {} (GOAWAY)", counted(ended, "connection"))),
-            (refused, format!("refused {}", counted(refused, "request"))),
-            (broken, format!("made onrush end {} (GOAWAY)", counted(broken, "connection"))),
+            (ended, format!("ended {} (GOAWAY)", format_count(ended, "connection"))),
+            (refused, format!("refused {}", format_count(refused, "request"))),
+            (broken, format!("made onrush end {} (GOAWAY)", format_count(broken, "connection"))),
         ];
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
-        let did = if did.is_empty() { "closed connections".to_owned() } else { listed(&did) };
+        let did = if did.is_empty() { "closed connections".to_owned() } else { join_list(&did) };
         let text = format!(
             "the server {did}: {} sent again; latency counts from the first time",
             if http2.returned == 1 {
                 "a request was".to_owned()
             } else {
-                format!("{} were", counted(http2.returned, "request"))
+                format!("{} were", format_count(http2.returned, "request"))
             }
         );
         Note::hint(NoteId::Returned, text)
@@ -201,7 +201,7 @@ fn negotiated_protocols(document: &Document) -> Option<Note> {
     };
     let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> =
-        words.map(|(name, count)| format!("{name} was spoken on {}", counted(count, "connection"))).collect();
+        words.map(|(name, count)| format!("{name} was spoken on {}", format_count(count, "connection"))).collect();
     let has_no_streams = of(false) > 0 && document.plan.http2.and_then(|http2| http2.streams).is_some();
     let rest = if has_no_streams { "; HTTP/1.1 has no streams, so --streams does not apply there" } else { "" };
     let text = format!("of {}, {}{rest}", tls.alpn.join(" and "), words.join(", "));

@@ -1,6 +1,6 @@
 //! The format and number of the notes printed after a run.
 
-use onrush_text::units::time_us;
+use onrush_text::units::format_us;
 
 use crate::record::Note;
 
@@ -47,7 +47,7 @@ pub fn format_notes(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, co
         (None, _) => {}
     }
     if let Some(mean_us) = wrk_mean_us.filter(|_| room == NoteRoom::All) {
-        let mean = time_us(mean_us);
+        let mean = format_us(mean_us);
         lines.push(format!(
             "{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md"
         ));

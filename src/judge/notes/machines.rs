@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use onrush_text::units::{counted, percentage, time_us};
+use onrush_text::units::{format_count, format_percentage, format_us};
 
 use super::format_seconds;
 use crate::failure::file_limit_message;
@@ -58,7 +58,7 @@ fn lost_machine(document: &Document, machine: &Machine) -> Option<Note> {
 /// The note on a machine whose limit on open files is too low for its part.
 fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
-    let connections = counted(machine.connections, "connection");
+    let connections = format_count(machine.connections, "connection");
     let text = format!(
         "machine {number} ({}) had room for only {connections}; there, {}",
         machine.name,
@@ -70,7 +70,8 @@ fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
 /// The note on a machine that was the limit of its part.
 fn machine_limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
-    let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
+    let busy =
+        machine.busiest.map(|busy| format!(" (its busiest thread: {})", format_percentage(busy))).unwrap_or_default();
     let text = format!("machine {number} ({}){busy} was itself the limit of its part: {words}", machine.name);
     Some(machine_note(NoteId::MachineLimit, Weight::Doubt, text))
 }
@@ -82,7 +83,7 @@ fn late_machine((number, machine): (usize, &Machine)) -> Option<Note> {
         "machine {number} ({}) began to measure {} after the others: the order to begin came late, or it was stopped; what it \
          measured is of another time by that much",
         machine.name,
-        time_us(late * 1e6)
+        format_us(late * 1e6)
     );
     Some(machine_note(NoteId::MachineLate, Weight::Doubt, text))
 }
@@ -122,7 +123,9 @@ fn far_machines(machines: &[Machine]) -> Option<Note> {
     let far: Vec<String> = (1..)
         .zip(machines)
         .filter(|(_, machine)| is_far(machine))
-        .map(|(number, machine)| format!("machine {number} ({}) {}", machine.name, time_us(machine.round_trip_s * 1e6)))
+        .map(|(number, machine)| {
+            format!("machine {number} ({}) {}", machine.name, format_us(machine.round_trip_s * 1e6))
+        })
         .take(NAMED)
         .collect();
     let text = format!(

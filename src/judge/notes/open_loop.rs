@@ -7,7 +7,9 @@ use onrush_plan::schedule::LATE;
 use onrush_plan::{Dialect, Percent};
 use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_stats::{RowFigures, has_enough_beyond, rank};
-use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
+use onrush_text::units::{
+    PERCENT_MIN, format_count, format_duration_exact, format_duration_spaced, format_thousands, format_us,
+};
 
 use super::facts::{NoteFacts, duration, seconds_ns};
 use super::was_or_were;
@@ -516,14 +518,14 @@ impl ScheduledRun<'_> {
 }
 
 fn behind_line(behind: &Behind) -> String {
-    let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { thousands(per_s.round() as u64) };
+    let rate = |per_s: f64| if per_s < 100.0 { format!("{per_s:.2}") } else { format_thousands(per_s.round() as u64) };
     let why = behind.bottleneck.map(|bottleneck| match bottleneck {
         Bottleneck::Connections(crowded) => match crowded.remedy {
             Remedy::Silence => format!("{} while the target sent no response", busy_words(&crowded)),
             _ => format!("{}; {}", busy_words(&crowded), remedy_words(&crowded)),
         },
         Bottleneck::Threads { threads } => {
-            format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), was_or_were(threads))
+            format!("the {} {} always busy; add threads (-t) or machines", format_count(threads, "thread"), was_or_were(threads))
         }
         Bottleneck::CatchUp(factor) => {
             format!(
@@ -535,13 +537,17 @@ fn behind_line(behind: &Behind) -> String {
     let waiting = match behind.unsent {
         0 => None,
         1 => Some("1 was still unsent at the end".to_owned()),
-        unsent => Some(format!("{} were still unsent at the end{grows}", thousands(unsent))),
+        unsent => Some(format!("{} were still unsent at the end{grows}", format_thousands(unsent))),
     };
     let left_over = (behind.carried > 0).then(|| {
-        format!("{} of those due {} left over from the warm-up", thousands(behind.carried), was_or_were(behind.carried))
+        format!(
+            "{} of those due {} left over from the warm-up",
+            format_thousands(behind.carried),
+            was_or_were(behind.carried)
+        )
     });
     let only = if behind.sent == 0 { "" } else { "only " };
-    let (sent, due) = (thousands(behind.sent), counted(behind.due, "due request"));
+    let (sent, due) = (format_thousands(behind.sent), format_count(behind.due, "due request"));
     let (were, per_s) = (was_or_were(behind.due), rate(behind.sent_per_s));
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     let rest: String = [left_over, waiting].into_iter().flatten().map(|part| format!("; {part}")).collect();
@@ -555,9 +561,13 @@ fn unsent_line(behind: &Behind) -> Option<String> {
         _ => None,
     };
     let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
-    let due = counted(behind.due, "due request");
+    let due = format_count(behind.due, "due request");
     let unsent = (behind.unsent > 0).then(|| {
-        format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), was_or_were(behind.unsent))
+        format!(
+            "{} of {due} {} still unsent at the end{grows}",
+            format_thousands(behind.unsent),
+            was_or_were(behind.unsent)
+        )
     });
     let parts: Vec<String> = unsent.into_iter().chain(number).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -575,11 +585,11 @@ fn crowded_line(crowded: &Crowded) -> String {
 
 fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowded) -> String {
     let uneven = connections.zip(unevenly).map_or(String::new(), |(connections, threads)| {
-        format!(" ({} are divided unevenly among {threads} threads)", counted(connections, "connection"))
+        format!(" ({} are divided unevenly among {threads} threads)", format_count(connections, "connection"))
     });
     if let Some(in_flight) = in_flight {
         let who = if unevenly.is_some() { "those of a thread" } else { "all connections" };
-        let most = connections.map_or(String::new(), |_| format!(" ({} in all)", thousands(in_flight)));
+        let most = connections.map_or(String::new(), |_| format!(" ({} in all)", format_thousands(in_flight)));
         let paused = if pauses { ", or paused for the script" } else { "" };
         return format!("{who} had as many requests in flight as allowed{most}{paused}{uneven}");
     }
@@ -587,7 +597,7 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
         (None, _) => "all connections were",
         (Some(1), _) => "the connection was",
         (Some(_), Some(_)) => "all connections of a thread were",
-        (Some(connections), None) => &format!("all {} were", counted(connections, "connection")),
+        (Some(connections), None) => &format!("all {} were", format_count(connections, "connection")),
     };
     let paused = if pauses { " or pausing for the script" } else { "" };
     format!("{who} busy{paused}{uneven}")
@@ -602,14 +612,14 @@ fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> St
     match remedy {
         Remedy::About(batches) => {
             let requests = batches * batch;
-            let needed = thousands(if in_flight.is_some() { requests } else { batches });
+            let needed = format_thousands(if in_flight.is_some() { requests } else { batches });
             // Over HTTP/1.1 a batch is sent on one connection.
             let is_batch_each = in_flight.is_none() && room.room == Room::Connections;
             let how = room.for_requests(if is_batch_each { batches } else { requests });
             format!("about {needed} {more} would be needed; {how}")
         }
         Remedy::Target { calm_ns, mean_ns } => {
-            let [calm, mean] = [calm_ns, mean_ns].map(|ns| time_us(ns / NS_PER_US));
+            let [calm, mean] = [calm_ns, mean_ns].map(|ns| format_us(ns / NS_PER_US));
             format!("responses took {calm} while {half}, and {mean} on average: the target may be the limit")
         }
         Remedy::Verdict => format!("more {more} may not help: they were probably not the limit"),
@@ -624,11 +634,12 @@ fn us_to_ns(us: f64) -> u64 {
 }
 
 fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns: u64) -> String {
-    let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+    let text = |ns: u64| format_us(ns as f64 / NS_PER_US);
     let p99 = p99_ns.map_or(String::new(), |p99_ns| format!("p99 {}, ", text(p99_ns)));
     let share = late as f64 / sent.max(1) as f64 * 100.0;
     let share = if sent < PERCENT_MIN { String::new() } else { format!(" ({share:.2} %)") };
-    let (late, sent, limit, max) = (thousands(late), counted(sent, "request"), spaced(limit), text(max_ns));
+    let (late, sent, limit, max) =
+        (format_thousands(late), format_count(sent, "request"), format_duration_spaced(limit), text(max_ns));
     format!(
         "{late} of {sent}{share} were sent more than {limit} after they were due (delay of all requests: {p99}max {max}); \
          latencies count from when requests were due, so they include the delay"
@@ -638,7 +649,7 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns:
 fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> String {
     let reason = reason.map(|reason| match reason {
         LateReason::Stalled(stalled) => {
-            format!("; onrush itself was stalled for {} in all", time_us(stalled.as_secs_f64() * 1e6))
+            format!("; onrush itself was stalled for {} in all", format_us(stalled.as_secs_f64() * 1e6))
         }
         LateReason::Script(share) => {
             format!("; callbacks of the script held up a thread of onrush for {:.0} % of the time", share * 100.0)
@@ -652,21 +663,21 @@ fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> Strin
 }
 
 fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_staged }: &Burst) -> String {
-    let room = |in_flight| format!("room for only {}", thousands(in_flight));
-    let met = in_flight.map_or_else(|| format!("only {}", counted(connections, "connection")), room);
+    let room = |in_flight| format!("room for only {}", format_thousands(in_flight));
+    let met = in_flight.map_or_else(|| format!("only {}", format_count(connections, "connection")), room);
     let in_all = needed * batch;
     let remedy = match (needed, is_staged, in_flight) {
         (CONNECTIONS_MAX.., ..) => "use smaller bursts".to_owned(),
         (_, true, Some(_)) => "raise --streams or --stages c=".to_owned(),
-        (_, true, None) => format!("raise --stages c= to {}", thousands(needed)),
+        (_, true, None) => format!("raise --stages c= to {}", format_thousands(needed)),
         (_, false, Some(_)) => format!("use --max-inflight {in_all}"),
         (_, false, None) => format!("use -c {needed} or --max-inflight {in_all}"),
     };
-    format!("bursts of {} requests met {met}: {remedy}", thousands(requests))
+    format!("bursts of {} requests met {met}: {remedy}", format_thousands(requests))
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
-    let (dropped, due) = (thousands(dropped), counted(due, "request"));
+    let (dropped, due) = (format_thousands(dropped), format_count(due, "request"));
     let latency = match in_percentiles {
         true => "the mean and the maximum leave them out, and percentiles count each like others that waited so long",
         false => "no latency includes them",
@@ -675,7 +686,7 @@ fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
 }
 
 fn sliced_line(slice: Duration, mean_us: f64) -> String {
-    let (slice, mean) = (exact(slice), time_us(mean_us));
+    let (slice, mean) = (format_duration_exact(slice), format_us(mean_us));
     format!(
         "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
          lateness, other causes included, is {mean}"
@@ -693,11 +704,11 @@ fn ran_on_line(open_loop: &OpenLoop) -> String {
     let known = known.into_iter().filter(|(requests, _)| *requests > 0).enumerate();
     let words: Vec<String> = known
         .map(|(index, (requests, end))| match index {
-            0 => format!(": {} {end}", counted(requests, "request")),
-            _ => format!(", {} {end}", thousands(requests)),
+            0 => format!(": {} {end}", format_count(requests, "request")),
+            _ => format!(", {} {end}", format_thousands(requests)),
         })
         .collect();
-    let time = time_us(open_loop.run_on_s * 1e6);
+    let time = format_us(open_loop.run_on_s * 1e6);
     format!("the load went on for {time} after the end, uncounted, because of a gate{}", words.concat())
 }
 

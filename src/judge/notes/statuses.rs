@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use onrush_plan::checks::is_failure;
-use onrush_text::units::{counted, listed, thousands};
+use onrush_text::units::{format_count, format_thousands, join_list};
 
 use super::was_or_were;
 use crate::failure::EXPECTS_TLS;
@@ -19,9 +19,9 @@ const EARLY_PERCENT: u64 = 1;
 pub fn early_responses(document: &Document) -> Option<Note> {
     let (early, answers) = (document.requests.early, document.requests.completed);
     let which = match early {
-        _ if early < answers => format!("{} of {}", thousands(early), counted(answers, "response")),
+        _ if early < answers => format!("{} of {}", format_thousands(early), format_count(answers, "response")),
         1 => "the response".to_owned(),
-        _ => format!("all {}", counted(answers, "response")),
+        _ => format!("all {}", format_count(answers, "response")),
     };
     let text = format!("{which} came before the whole request had been sent; the rest was left out");
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
@@ -72,7 +72,7 @@ fn all_were(answers: u64) -> String {
     match answers {
         1 => "the only response was".to_owned(),
         2 => "both responses were".to_owned(),
-        _ => format!("all {} responses were", thousands(answers)),
+        _ => format!("all {} responses were", format_thousands(answers)),
     }
 }
 
@@ -93,11 +93,13 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
 /// The number of responses with each of these statuses.
 fn describe_statuses(answers: u64, counts: &[(u16, u64)]) -> String {
     let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
-    let mut parts: Vec<String> =
-        named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), was_or_were(count))).collect();
+    let mut parts: Vec<String> = named
+        .iter()
+        .map(|&(status, count)| format!("{} {} {status}", format_thousands(count), was_or_were(count)))
+        .collect();
     let others: u64 = others.iter().map(|&(_, count)| count).sum();
-    parts.extend((others > 0).then(|| format!("{} had other statuses", thousands(others))));
-    format!("of {}, {}", counted(answers, "response"), listed(&parts))
+    parts.extend((others > 0).then(|| format!("{} had other statuses", format_thousands(others))));
+    format!("of {}, {}", format_count(answers, "response"), join_list(&parts))
 }
 
 fn answer_line(status: u16, location: Option<&str>) -> String {

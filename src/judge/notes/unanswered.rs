@@ -1,6 +1,6 @@
 //! Notes on requests without a response.
 
-use onrush_text::units::{counted, listed, share_of, thousands, time_us};
+use onrush_text::units::{format_count, format_share_of, format_thousands, format_us, join_list};
 
 use super::facts::{NoteFacts, seconds_ns};
 use super::was_or_were;
@@ -103,7 +103,7 @@ impl LostRequests {
     /// The outcomes, each with its number unless all requests (named by `who`) ended alike, and the ages of those that
     /// did not fail, if known.
     fn describe_endings(&self, who: Option<&str>) -> String {
-        let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
+        let who = |count: u64| who.map_or_else(|| format_thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
         let words = |(count, ending): (u64, &str)| {
             (count > 0).then(|| format!("{} {} {ending}", who(count), was_or_were(count)))
@@ -111,14 +111,14 @@ impl LostRequests {
         let abandoned = format!("abandoned ({})", self.limit);
         let others = [(self.abandoned, &*abandoned), (self.open, "still in flight at the end")];
         let others: Vec<String> = others.into_iter().filter_map(words).collect();
-        let others = (!others.is_empty()).then(|| listed(&others) + &self.describe_ages());
+        let others = (!others.is_empty()).then(|| join_list(&others) + &self.describe_ages());
         let unknown = words((self.unknown, "in flight on a machine that was lost"));
         failed.into_iter().chain(others).chain(unknown).collect::<Vec<_>>().join("; ")
     }
 
     /// The ages of the abandoned and open requests, if known.
     fn describe_ages(&self) -> String {
-        let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
+        let text = |ns: u64| format_us(ns as f64 / NS_PER_US);
         let comma = if self.open > 0 { "," } else { "" };
         match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
             (Some(youngest), Some(oldest)) if youngest != oldest => format!("{comma} after {youngest} to {oldest}"),
@@ -130,7 +130,7 @@ impl LostRequests {
 }
 
 fn lost_line(lost: &LostRequests) -> String {
-    let share = share_of(lost.total(), lost.started, "request");
+    let share = format_share_of(lost.total(), lost.started, "request");
     format!("{share} got no complete response: {}", lost.describe_endings(None))
 }
 
@@ -140,5 +140,5 @@ fn no_response_line(lost: &LostRequests, is_once: bool) -> String {
     }
     let is_alike = [lost.failed, lost.abandoned, lost.open, lost.unknown].contains(&lost.started);
     let endings = lost.describe_endings(is_alike.then_some("all"));
-    format!("none of the {} got a complete response: {endings}", counted(lost.started, "request"))
+    format!("none of the {} got a complete response: {endings}", format_count(lost.started, "request"))
 }

@@ -5,7 +5,7 @@ use super::words::{format_count, format_number, format_percent};
 use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
 use onrush_plan::LimitedBy;
-use onrush_text::units::listed;
+use onrush_text::units::join_list;
 
 /// Without a rate, a run with this share of unsuccessful responses measured mostly error pages.
 const REFUSED: f64 = 0.1;
@@ -67,7 +67,7 @@ pub(super) fn describe_failures(load: &Load) -> Option<String> {
         counted(load.failed_connections(), "connection"),
     ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
-    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), describe_main_failure(load)));
+    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", join_list(&failed), describe_main_failure(load)));
     // Some of the late requests may be among the failed ones.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     // If --give-up is shorter than --timeout, nothing times out.

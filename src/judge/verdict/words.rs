@@ -1,6 +1,6 @@
 //! Formats figures for the sentences of the verdict.
 
-use onrush_text::units::thousands;
+use onrush_text::units::format_thousands;
 
 /// A time in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
 pub fn format_time(us: f64) -> String {
@@ -37,7 +37,7 @@ pub fn format_number(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();
     }
-    thousands(number.round() as u64)
+    format_thousands(number.round() as u64)
 }
 
 /// A count with its noun, which takes an `s` in the plural: `1 thread`, `12 threads`.

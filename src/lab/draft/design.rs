@@ -6,10 +6,10 @@ use std::time::Duration;
 use onrush_plan::experiment::{self, Experiment, Factor, Level, ManagedServer, Point, ResultDestination};
 use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Plan, secrets};
-use onrush_text::{printable, units};
+use onrush_text::{escape_controls, units};
 
-use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, LIST, OptionMap, SYSCTL, URL, is_digest, near, redacted};
+use super::names::{check_distinct_files, factor_file, point_file, slug};
+use super::options::{COMMAND, LIST, OptionMap, SYSCTL, URL, is_digest, nearest_name_hint, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::cli::decide;
@@ -32,11 +32,14 @@ pub(super) struct Circumstances {
 }
 
 /// Makes the experiment. Warns about weaknesses that do not prevent it.
-pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> Result<Warned<Experiment>, String> {
+pub(super) fn decide_experiment(
+    mut outline: ExperimentOutline,
+    around: Circumstances,
+) -> Result<Warned<Experiment>, String> {
     if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
-    let known = known(&outline);
+    let known = known_secrets(&outline);
     let levels = outline.factors.iter_mut().flat_map(|factor| &mut factor.levels);
     levels
         .filter_map(|level| level.label.as_mut())
@@ -47,11 +50,11 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     }
     let names = || outline.factors.iter().map(|factor| factor.name.as_str());
     if let Some((unknown, _)) = outline.baseline.iter().find(|(factor, _)| !names().any(|name| name == factor)) {
-        let hint = near(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
+        let hint = nearest_name_hint(unknown, names()).unwrap_or_else(|| "name one of the factors".to_owned());
         return Err(format!("baseline: there is no factor {unknown:?}; {hint}"));
     }
     let factors =
-        outline.factors.iter().map(|factor| decided(factor, &outline, &known)).collect::<Result<Vec<_>, _>>()?;
+        outline.factors.iter().map(|factor| decide_factor(factor, &outline, &known)).collect::<Result<Vec<_>, _>>()?;
     // From here on, a baseline is called by the displayed name of its level, which contains no secret.
     for (name, level) in &mut outline.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
@@ -59,18 +62,19 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     }
     let mut warnings = BTreeSet::new();
     let mut points = Vec::new();
-    for levels in crossed(&outline.factors)? {
+    for levels in cross_levels(&outline.factors)? {
         let sets = outline.factors.iter().zip(&levels).flat_map(|(factor, &level)| &factor.levels[level].sets);
-        let options = outline.run.with(sets);
-        let shown = || shown(&factors, &levels);
-        let (plan, said) = plan(&options).map_err(|words| format!("{}{words}", shown()))?;
+        let options = outline.run.overridden_by(sets);
+        let shown = || describe_levels(&factors, &levels);
+        let (plan, said) = plan_from_options(&options).map_err(|words| format!("{}{words}", shown()))?;
         warnings.extend(said);
         let file = point_file(&factors, &levels);
         points.push(Point { levels, file, plan, settings: options.settings(), command: options.command() });
     }
-    files_collide(&factors, &points)?;
-    let server = server(outline.server.as_ref(), &outline.run, points.iter().any(|point| point.command.is_some()))?;
-    let (text, shown) = resolved::texts(&outline);
+    check_distinct_files(&factors, &points)?;
+    let server =
+        decide_server(outline.server.as_ref(), &outline.run, points.iter().any(|point| point.command.is_some()))?;
+    let (text, shown) = resolved::resolved_texts(&outline);
     let ExperimentOutline { name, rounds, order, seed, retries, attach, hooks, .. } = outline;
     let Circumstances { folder, may_change_host, retries: instead } = around;
     let retries = instead.unwrap_or(retries);
@@ -90,12 +94,12 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
         text,
         shown,
     };
-    warnings.extend(undecidable(&experiment));
+    warnings.extend(too_short_warning(&experiment));
     Ok((experiment, warnings.into_iter().collect()))
 }
 
 /// A warning if runs with a rate will be too short for the deciding percentile.
-fn undecidable(experiment: &Experiment) -> Option<String> {
+fn too_short_warning(experiment: &Experiment) -> Option<String> {
     let Experiment { factors, points, .. } = experiment;
     // Rates are not compared: the answer is which of them were reached.
     if points.len() < 2 || factors.iter().all(|factor| factor.name == "rate") {
@@ -107,8 +111,8 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
         format!(
             "there will be no verdict: runs with a rate are compared by their {DECISIVE}, for which each needs {} responses, \
              and one has {} requests; {}",
-            units::thousands(RESPONSES_NEEDED),
-            units::thousands(fewest.requests()),
+            units::format_thousands(RESPONSES_NEEDED),
+            units::format_thousands(fewest.requests()),
             fewest.remedy()
         )
     })
@@ -150,7 +154,7 @@ impl ExpectedRequests {
             None => format!("make its stages {} times as long (--stages)", (enough_s(due) * 10.0).ceil() / 10.0),
         });
         let more = self.limit.filter(|limit| *limit < RESPONSES_NEEDED);
-        let more = more.map(|_| format!("send {} requests or more (-n)", units::thousands(RESPONSES_NEEDED)));
+        let more = more.map(|_| format!("send {} requests or more (-n)", units::format_thousands(RESPONSES_NEEDED)));
         longer.into_iter().chain(more).collect::<Vec<_>>().join(", and ")
     }
 }
@@ -164,22 +168,24 @@ pub(super) fn enough_s(per_s: f64) -> f64 {
 fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     let labels = outline.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
     let names = outline.factors.iter().map(|factor| &factor.name);
-    match [&outline.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
-        Some(name) => Err(format!("\"{}\" has control characters; remove them from names and labels", printable(name))),
+    match [&outline.name].into_iter().chain(names).chain(labels).find(|name| escape_controls(name) != **name) {
+        Some(name) => {
+            Err(format!("\"{}\" has control characters; remove them from names and labels", escape_controls(name)))
+        }
         None => Ok(()),
     }
 }
 
 /// Refuses the plan of an experiment from which commands were left out.
 fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
-    match commands(outline).into_iter().any(|command| is_digest(&command)) {
+    match all_commands(outline).into_iter().any(|command| is_digest(&command)) {
         true => Err("its commands were left out, and only their digests are known; use the original file".to_owned()),
         false => Ok(()),
     }
 }
 
 /// All combinations of one level per factor. The first factor changes least often.
-fn crossed(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
+fn cross_levels(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     let count = count.filter(|count| *count <= POINTS_MAX);
     if count.is_none() {
@@ -196,7 +202,7 @@ fn crossed(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     Ok(points)
 }
 
-fn shown(factors: &[Factor], levels: &[usize]) -> String {
+fn describe_levels(factors: &[Factor], levels: &[usize]) -> String {
     let each =
         factors.iter().zip(levels).map(|(factor, &level)| format!("{}={}", factor.name, factor.levels[level].shown));
     let words: Vec<String> = each.collect();
@@ -204,7 +210,7 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 /// A factor with its baseline and the names of its levels.
-fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSecrets) -> Result<Factor, String> {
+fn decide_factor(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSecrets) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
         return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
@@ -215,7 +221,7 @@ fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSec
     check_options(factor, outline)?;
     let mut levels = Vec::new();
     for (index, level) in factor.levels.iter().enumerate() {
-        let shown = known.hide_in(&named(level, index));
+        let shown = known.hide_in(&level_name(level, index));
         if levels.iter().any(|other: &Level| other.shown == shown) {
             return Err(format!("factor {name:?} has two levels {shown:?}; give each its own label"));
         }
@@ -223,7 +229,7 @@ fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSec
     }
     let baseline = match outline.baseline.iter().find(|(factor, _)| factor == name) {
         None => 0,
-        Some((_, wanted)) => baseline(factor, &levels, wanted)?,
+        Some((_, wanted)) => find_baseline(factor, &levels, wanted)?,
     };
     Ok(Factor { name: name.clone(), levels, baseline })
 }
@@ -252,7 +258,7 @@ fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<
 }
 
 /// The index of the level that is called `wanted`, or sets only this value.
-fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
+fn find_baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
     let found = factor.levels.iter().zip(levels).position(|(level, named)| {
         named.shown == *wanted
             || named.shown == secrets::redact_text(wanted)
@@ -260,18 +266,18 @@ fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result
     });
     found.ok_or_else(|| {
         let names = levels.iter().map(|level| level.shown.as_str());
-        let hint =
-            near(wanted, names.clone()).unwrap_or_else(|| format!("it has {}", names.collect::<Vec<_>>().join(", ")));
+        let hint = nearest_name_hint(wanted, names.clone())
+            .unwrap_or_else(|| format!("it has {}", names.collect::<Vec<_>>().join(", ")));
         format!("baseline: factor {:?} has no level {wanted:?}; {hint}", factor.name)
     })
 }
 
 /// The name of a level: its label or its settings. A command is named by its number, `index` + 1.
-fn named(level: &OutlineLevel, index: usize) -> String {
+fn level_name(level: &OutlineLevel, index: usize) -> String {
     let value = |key: &str, values: &[String]| match values {
         _ if key == COMMAND => (index + 1).to_string(),
         [] => "on".to_owned(),
-        _ => values.iter().map(|value| redacted(key, value)).collect::<Vec<_>>().join(" "),
+        _ => values.iter().map(|value| redact_value(key, value)).collect::<Vec<_>>().join(" "),
     };
     match (&level.label, &level.sets[..]) {
         (Some(label), _) => label.clone(),
@@ -290,7 +296,7 @@ fn named(level: &OutlineLevel, index: usize) -> String {
 }
 
 /// The secrets in the commands and in the options of all levels. Files have not been read yet.
-fn known(outline: &ExperimentOutline) -> KnownSecrets {
+fn known_secrets(outline: &ExperimentOutline) -> KnownSecrets {
     let plan_of = |options: &OptionMap| {
         let mut options = options.clone();
         // A file is read only once, when the points are made: it may be standard input.
@@ -298,25 +304,29 @@ fn known(outline: &ExperimentOutline) -> KnownSecrets {
         // Another factor may set the URL.
         options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
         // A fault in the options is reported when the points are made.
-        plan(&options).ok().map(|(plan, _)| plan)
+        plan_from_options(&options).ok().map(|(plan, _)| plan)
     };
-    let plans: Vec<Plan> = options(outline).iter().filter_map(plan_of).collect();
-    KnownSecrets::of_all(&plans, commands(outline).iter().map(String::as_str))
+    let plans: Vec<Plan> = all_option_maps(outline).iter().filter_map(plan_of).collect();
+    KnownSecrets::of_all(&plans, all_commands(outline).iter().map(String::as_str))
 }
 
 /// The options of each level of each factor, and those of the runs.
-fn options(outline: &ExperimentOutline) -> Vec<OptionMap> {
+fn all_option_maps(outline: &ExperimentOutline) -> Vec<OptionMap> {
     let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
-    levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect()
+    levels.map(|level| outline.run.overridden_by(&level.sets)).chain([outline.run.clone()]).collect()
 }
 
-fn commands(outline: &ExperimentOutline) -> Vec<String> {
+fn all_commands(outline: &ExperimentOutline) -> Vec<String> {
     let of_target = outline.server.as_ref().and_then(|server| server.command.as_ref());
-    let of_points: Vec<String> = options(outline).iter().filter_map(OptionMap::command).collect();
+    let of_points: Vec<String> = all_option_maps(outline).iter().filter_map(OptionMap::command).collect();
     experiment::commands(&outline.hooks, of_target, &of_points).map(str::to_owned).collect()
 }
 
-fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> Result<Option<ManagedServer>, String> {
+fn decide_server(
+    outline: Option<&OutlineServer>,
+    run: &OptionMap,
+    is_varied: bool,
+) -> Result<Option<ManagedServer>, String> {
     let Some(outline) = outline else {
         let words = "target.command is varied, but there is no [target]; add one, with ready = \"http://…\"";
         return if is_varied { Err(words.to_owned()) } else { Ok(None) };
@@ -329,13 +339,13 @@ fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> 
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));
-        plan(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
+        plan_from_options(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
     });
     Ok(Some(ManagedServer { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
 }
 
 /// The plan of these options, as if typed.
-pub(super) fn plan(options: &OptionMap) -> Result<Warned<Plan>, String> {
+pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, String> {
     // Standard input would be empty for all runs but the first.
     let of_input = [(LIST, "-"), ("body", "@-")]
         .into_iter()
@@ -347,7 +357,7 @@ pub(super) fn plan(options: &OptionMap) -> Result<Warned<Plan>, String> {
     if options.0.get(URL).is_none_or(Vec::is_empty) && !options.0.contains_key(LIST) {
         return Err(format!("there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"));
     }
-    let words = options.words()?;
+    let words = options.to_arguments()?;
     let refused = |refusal| match refusal {
         PlanRefusal::Misused(line) | PlanRefusal::Wrk(line) | PlanRefusal::Cannot(line) => line,
         PlanRefusal::Usage | PlanRefusal::Help(_) => "these options start no run".to_owned(),

@@ -8,26 +8,26 @@ use onrush_plan::{Dialect, Order};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::{COMMAND, OptionMap, SYSCTL, canonical, near};
+use super::options::{COMMAND, OptionMap, SYSCTL, canonical_key, nearest_name_hint};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::units;
 
 /// A fault in a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct FileFault {
     /// The line, counted from 1; `None` for the whole file.
     pub line: Option<usize>,
     /// The fault as a sentence.
     pub words: String,
 }
 
-pub(super) fn read(text: &str) -> Result<ExperimentOutline, Wrong> {
+pub(super) fn parse_outline(text: &str) -> Result<ExperimentOutline, FileFault> {
     let root = DeTable::parse(text).map_err(|error| {
-        let line = error.span().map(|span| line(text, span.start));
-        Wrong { line, words: error.message().trim().replace('\n', ", ") }
+        let line = error.span().map(|span| line_number(text, span.start));
+        FileFault { line, words: error.message().trim().replace('\n', ", ") }
     })?;
     let root = FileTable { text, name: "", table: root.get_ref() };
-    root.has_only(&[
+    root.reject_unknown_keys(&[
         "name", "rounds", "order", "seed", "retry", "baseline", "attach", "run", "factor", "target", "hooks", "made",
     ])?;
     let factors = root.tables("factor")?;
@@ -37,19 +37,19 @@ pub(super) fn read(text: &str) -> Result<ExperimentOutline, Wrong> {
         order: root.choice("order", &ORDERS)?.unwrap_or_default(),
         seed: root.integer("seed", 0..i64::MAX as u64)?.unwrap_or(1),
         retries: root.integer("retry", 0..RETRIES_MAX + 1)?.unwrap_or(0) as u32,
-        baseline: baseline(&root)?,
+        baseline: parse_baseline(&root)?,
         attach: root.strings("attach")?.into_iter().map(Into::into).collect(),
-        run: run(&root)?,
-        factors: factors.iter().map(factor).collect::<Result<_, _>>()?,
-        server: root.table("target")?.map(|table| server(&table)).transpose()?,
-        hooks: root.table("hooks")?.map_or(Ok(Hooks::default()), |table| hooks(&table))?,
+        run: parse_run_options(&root)?,
+        factors: factors.iter().map(parse_factor).collect::<Result<_, _>>()?,
+        server: root.table("target")?.map(|table| parse_server(&table)).transpose()?,
+        hooks: root.table("hooks")?.map_or(Ok(Hooks::default()), |table| parse_hooks(&table))?,
     })
 }
 
 const ORDERS: [(&str, Order); 3] =
     [("interleaved", Order::Interleaved), ("random", Order::Random), ("sequential", Order::Sequential)];
 
-fn baseline(root: &FileTable<'_>) -> Result<Vec<(String, String)>, Wrong> {
+fn parse_baseline(root: &FileTable<'_>) -> Result<Vec<(String, String)>, FileFault> {
     let Some(table) = root.table("baseline")? else { return Ok(Vec::new()) };
     table
         .table
@@ -58,22 +58,22 @@ fn baseline(root: &FileTable<'_>) -> Result<Vec<(String, String)>, Wrong> {
         .collect()
 }
 
-fn run(root: &FileTable<'_>) -> Result<OptionMap, Wrong> {
+fn parse_run_options(root: &FileTable<'_>) -> Result<OptionMap, FileFault> {
     let Some(table) = root.table("run")? else { return Ok(OptionMap::default()) };
     Ok(OptionMap(table.options("", &[])?.into_iter().collect()))
 }
 
-fn factor(table: &FileTable<'_>) -> Result<OutlineFactor, Wrong> {
-    table.has_only(&["name", "levels"])?;
+fn parse_factor(table: &FileTable<'_>) -> Result<OutlineFactor, FileFault> {
+    table.reject_unknown_keys(&["name", "levels"])?;
     let name = table.string("name")?.filter(|name| !name.is_empty());
     let Some(name) = name else {
-        return Err(table.wrong("a factor needs a name, such as name = \"connections\""));
+        return Err(table.fault_in_table("a factor needs a name, such as name = \"connections\""));
     };
     let Some((_, levels)) = table.find("levels") else {
-        return Err(table.wrong("a factor needs levels, such as levels = [1, 8, 64]"));
+        return Err(table.fault_in_table("a factor needs levels, such as levels = [1, 8, 64]"));
     };
     let DeValue::Array(levels) = levels.get_ref() else {
-        return Err(table.at(levels.span(), "levels must be a list, such as [1, 8, 64]"));
+        return Err(table.fault_at(levels.span(), "levels must be a list, such as [1, 8, 64]"));
     };
     let level = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::Table(inner) => {
@@ -83,15 +83,15 @@ fn factor(table: &FileTable<'_>) -> Result<OutlineFactor, Wrong> {
         }
         // A plain value sets the option named by the factor.
         _ => {
-            table.option(&name, value.span())?;
-            Ok(OutlineLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
+            table.check_option_name(&name, value.span())?;
+            Ok(OutlineLevel { label: None, sets: table.parse_setting(&name, value)?.into_iter().collect() })
         }
     };
     Ok(OutlineFactor { levels: levels.iter().map(level).collect::<Result<_, _>>()?, name: name.clone() })
 }
 
-fn server(table: &FileTable<'_>) -> Result<OutlineServer, Wrong> {
-    table.has_only(&["command", "ready", "timeout"])?;
+fn parse_server(table: &FileTable<'_>) -> Result<OutlineServer, FileFault> {
+    table.reject_unknown_keys(&["command", "ready", "timeout"])?;
     Ok(OutlineServer {
         command: table.string("command")?,
         ready: table.string("ready")?,
@@ -99,8 +99,8 @@ fn server(table: &FileTable<'_>) -> Result<OutlineServer, Wrong> {
     })
 }
 
-fn hooks(table: &FileTable<'_>) -> Result<Hooks, Wrong> {
-    table.has_only(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
+fn parse_hooks(table: &FileTable<'_>) -> Result<Hooks, FileFault> {
+    table.reject_unknown_keys(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
     let usual = Hooks::default();
     Ok(Hooks {
         before_point: table.string("before_point")?,
@@ -120,33 +120,33 @@ struct FileTable<'a> {
 
 impl<'a> FileTable<'a> {
     /// Rejects any other key.
-    fn has_only(&self, known: &[&str]) -> Result<(), Wrong> {
+    fn reject_unknown_keys(&self, known: &[&str]) -> Result<(), FileFault> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
         let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
-        let hint =
-            near(key.get_ref(), known.iter().copied()).unwrap_or_else(|| format!("known are {}", known.join(", ")));
+        let hint = nearest_name_hint(key.get_ref(), known.iter().copied())
+            .unwrap_or_else(|| format!("known are {}", known.join(", ")));
         // An option of a run at the top of the file was meant for [run].
-        let hint = if self.name.is_empty() && OptionMap::check(key.get_ref()).is_ok() {
+        let hint = if self.name.is_empty() && OptionMap::check_key(key.get_ref()).is_ok() {
             "it belongs in [run]".to_owned()
         } else {
             hint
         };
-        Err(self.at(key.span(), &format!("unknown key {:?}{place}; {hint}", key.get_ref())))
+        Err(self.fault_at(key.span(), &format!("unknown key {:?}{place}; {hint}", key.get_ref())))
     }
 
     fn find(&self, key: &str) -> Option<(&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)> {
         self.table.iter().find(|(name, _)| name.get_ref() == key)
     }
 
-    fn string(&self, key: &str) -> Result<Option<String>, Wrong> {
+    fn string(&self, key: &str) -> Result<Option<String>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::String(text) => Ok(Some(text.to_string())),
-            _ => Err(self.at(value.span(), &format!("{key} must be text in quotes"))),
+            _ => Err(self.fault_at(value.span(), &format!("{key} must be text in quotes"))),
         }
     }
 
-    fn strings(&self, key: &str) -> Result<Vec<String>, Wrong> {
+    fn strings(&self, key: &str) -> Result<Vec<String>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
         match value.get_ref() {
             DeValue::Array(values) => values.iter().map(|value| self.scalar(key, value)).collect(),
@@ -154,44 +154,45 @@ impl<'a> FileTable<'a> {
         }
     }
 
-    fn integer(&self, key: &str, range: Range<u64>) -> Result<Option<u64>, Wrong> {
+    fn integer(&self, key: &str, range: Range<u64>) -> Result<Option<u64>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         let number = self.scalar(key, value)?.parse::<u64>().ok().filter(|number| range.contains(number));
         let words = || {
             let (least, most) = (range.start, range.end - 1);
-            self.at(value.span(), &format!("{key} must be a whole number from {least} to {most}"))
+            self.fault_at(value.span(), &format!("{key} must be a whole number from {least} to {most}"))
         };
         number.map(Some).ok_or_else(words)
     }
 
     /// A time. Without a unit it is in seconds, as in the options of a run.
-    fn time(&self, key: &str) -> Result<Option<Duration>, Wrong> {
+    fn time(&self, key: &str) -> Result<Option<Duration>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         let time = units::parse_time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
-        let words = || self.at(value.span(), &format!("{key} must be a time, such as \"30s\""));
+        let words = || self.fault_at(value.span(), &format!("{key} must be a time, such as \"30s\""));
         time.map(Some).ok_or_else(words)
     }
 
-    fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Wrong> {
+    fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, FileFault> {
         let Some(text) = self.string(key)? else { return Ok(None) };
         let found = choices.iter().find(|(name, _)| *name == text);
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
         let span = self.find(key).map_or(0..0, |(_, value)| value.span());
-        let words = || self.at(span, &format!("{key} must be {}", names.join(" or ")));
+        let words = || self.fault_at(span, &format!("{key} must be {}", names.join(" or ")));
         found.map(|(_, choice)| Some(*choice)).ok_or_else(words)
     }
 
-    fn table(&self, key: &'a str) -> Result<Option<FileTable<'a>>, Wrong> {
+    fn table(&self, key: &'a str) -> Result<Option<FileTable<'a>>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         match value.get_ref() {
             DeValue::Table(table) => Ok(Some(FileTable { text: self.text, name: key, table })),
-            _ => Err(self.at(value.span(), &format!("{key} must be a table: write [{key}] above its keys"))),
+            _ => Err(self.fault_at(value.span(), &format!("{key} must be a table: write [{key}] above its keys"))),
         }
     }
 
-    fn tables(&self, key: &'a str) -> Result<Vec<FileTable<'a>>, Wrong> {
+    fn tables(&self, key: &'a str) -> Result<Vec<FileTable<'a>>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
-        let words = || self.at(value.span(), &format!("{key} must be a list of tables: write [[{key}]] above each"));
+        let words =
+            || self.fault_at(value.span(), &format!("{key} must be a list of tables: write [[{key}]] above each"));
         let DeValue::Array(values) = value.get_ref() else { return Err(words()) };
         let table = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
             DeValue::Table(table) => Ok(FileTable { text: self.text, name: key, table }),
@@ -201,7 +202,7 @@ impl<'a> FileTable<'a> {
     }
 
     /// The options of a table, except the keys in `own`. An inner table is the last part of a dotted name.
-    fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, Wrong> {
+    fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, FileFault> {
         let mut options = Vec::new();
         for (key, value) in self.table.iter().filter(|(key, _)| !own.contains(&&**key.get_ref())) {
             let name = format!("{prefix}{}", key.get_ref());
@@ -214,8 +215,8 @@ impl<'a> FileTable<'a> {
                     options.extend(inner.options(&format!("{name}."), &[])?);
                 }
                 _ => {
-                    self.option(&name, key.span())?;
-                    options.extend(self.setting(&name, value)?);
+                    self.check_option_name(&name, key.span())?;
+                    options.extend(self.parse_setting(&name, value)?);
                 }
             }
         }
@@ -223,42 +224,46 @@ impl<'a> FileTable<'a> {
     }
 
     /// Rejects a name that is not an option.
-    fn option(&self, name: &str, span: Range<usize>) -> Result<(), Wrong> {
-        OptionMap::check(name).map_err(|words| self.at(span, &words))
+    fn check_option_name(&self, name: &str, span: Range<usize>) -> Result<(), FileFault> {
+        OptionMap::check_key(name).map_err(|words| self.fault_at(span, &words))
     }
 
     /// An option with its values; `None` for `false`.
-    fn setting(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Option<(String, Vec<String>)>, Wrong> {
+    fn parse_setting(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Option<(String, Vec<String>)>, FileFault> {
         let values = match value.get_ref() {
             DeValue::Boolean(false) => return Ok(None),
             DeValue::Boolean(true) => Vec::new(),
             DeValue::Array(values) => values.iter().map(|value| self.scalar(name, value)).collect::<Result<_, _>>()?,
             _ => vec![self.scalar(name, value)?],
         };
-        Ok(Some((canonical(name), values)))
+        Ok(Some((canonical_key(name), values)))
     }
 
     /// A value as typed.
-    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
+    fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, FileFault> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
             DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().replace('_', "")),
             DeValue::Float(number) => Ok(number.as_str().replace('_', "")),
-            _ => Err(self.at(value.span(), &format!("{name} must be text in quotes or a decimal number"))),
+            _ => Err(self.fault_at(value.span(), &format!("{name} must be text in quotes or a decimal number"))),
         }
     }
 
-    fn wrong(&self, words: &str) -> Wrong {
+    fn fault_in_table(&self, words: &str) -> FileFault {
         let first = self.table.keys().map(|key| key.span().start).min();
-        Wrong { line: first.map(|at| line(self.text, at)), words: words.to_owned() }
+        FileFault { line: first.map(|at| line_number(self.text, at)), words: words.to_owned() }
     }
 
-    fn at(&self, span: Range<usize>, words: &str) -> Wrong {
-        Wrong { line: Some(line(self.text, span.start)), words: words.to_owned() }
+    fn fault_at(&self, span: Range<usize>, words: &str) -> FileFault {
+        FileFault { line: Some(line_number(self.text, span.start)), words: words.to_owned() }
     }
 }
 
 /// The number of the line with the byte at this position.
-fn line(text: &str, at: usize) -> usize {
+fn line_number(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }

@@ -52,7 +52,7 @@ the first of 1, 2, 5, 3, 4 and 130 that applies.",
 );
 
 /// The text of `onrush sweep --help`.
-pub(crate) fn sweep() -> String {
+pub(crate) fn sweep_help() -> String {
     let above = "\
 onrush sweep measures several loads, or settings of this host, a few rounds
 each in a balanced order, and prints a table and from where on more gains
@@ -74,7 +74,7 @@ prints the time. For instance:
 }
 
 /// The text of `onrush vs --help`.
-pub(crate) fn versus() -> String {
+pub(crate) fn versus_help() -> String {
     let above = "\
 onrush vs compares targets in short alternating runs, so that a noisy machine is
 noisy for all. The first is the baseline. The same URL twice shows the noise.
@@ -91,15 +91,15 @@ targets take about 50s; --plan prints the time.";
 }
 
 pub(crate) fn sweep_options() -> Vec<Described> {
-    own(|name| name != "force")
+    own_options(|name| name != "force")
 }
 
 /// Options specific to `vs`.
 pub(crate) fn versus_options() -> Vec<Described> {
-    own(|name| !["force", "sysctl", "zip", "allow-host-changes"].contains(&name))
+    own_options(|name| !["force", "sysctl", "zip", "allow-host-changes"].contains(&name))
 }
 
-fn own(is_shown: impl Fn(&str) -> bool) -> Vec<Described> {
+fn own_options(is_shown: impl Fn(&str) -> bool) -> Vec<Described> {
     let described = |option: &Setter<TypedLab>| option.described;
     let all = SHORTHAND.iter().chain(&OPTIONS).map(described).chain([HELP]);
     all.filter(|option| is_shown(option.spelling.long)).collect()

@@ -43,8 +43,8 @@ pub struct LabCommand {
     pub warnings: Vec<String>,
 }
 
-pub(super) use help::{sweep as sweep_help, sweep_options, versus as versus_help, versus_options};
-pub(super) use shorthand::{sweep, versus};
+pub(super) use help::{sweep_help, sweep_options, versus_help, versus_options};
+pub(super) use shorthand::{parse_sweep, parse_versus};
 #[cfg(test)]
 pub(crate) use typed::SHORTHAND;
 
@@ -61,7 +61,7 @@ pub(crate) const LAB_ARGUMENTS: Subcommand<TypedLab> = Subcommand {
 /// Parses the arguments after `lab`; `None` if help was requested.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = LAB_ARGUMENTS.read(args, TypedLab::default())? else { return Ok(None) };
-    let folder = typed.folder()?;
+    let folder = typed.result_destination()?;
     let kept = match &folder {
         ResultDestination::Resumed { path, .. } => Some(path.join(PLAN)),
         ResultDestination::New(_) => None,
@@ -77,11 +77,11 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let text = read_at_most(&path, PLAN_MAX_MIB).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     let text = String::from_utf8(text).map_err(|_| format!("{} is not text in UTF-8", path.display()))?;
     let place = |line: Option<usize>| line.map_or(String::new(), |line| format!(":{line}"));
-    let outline =
-        file::read(&text).map_err(|wrong| format!("{}{}: {}", path.display(), place(wrong.line), wrong.words))?;
+    let outline = file::parse_outline(&text)
+        .map_err(|wrong| format!("{}{}: {}", path.display(), place(wrong.line), wrong.words))?;
     let around = Circumstances { folder, may_change_host: typed.may_change_host, retries: typed.retries };
     let (experiment, warnings) =
-        design::decide(outline, around).map_err(|words| format!("{}: {words}", path.display()))?;
+        design::decide_experiment(outline, around).map_err(|words| format!("{}: {words}", path.display()))?;
     Ok(Some(LabCommand {
         experiment: Box::new(experiment),
         is_plan: typed.is_plan,

@@ -6,7 +6,7 @@ use aws_lc_rs::digest;
 use onrush_plan::experiment::{Factor, Point};
 use onrush_plan::secrets::KnownSecrets;
 
-use super::options::{ARGS, COMMAND, URL, redacted};
+use super::options::{ARGS, COMMAND, URL, redact_value};
 use super::outline::OutlineLevel;
 
 /// Maximum length of a point's file-name prefix, in bytes. A longer one is cut and gets a digest.
@@ -20,22 +20,22 @@ const DIGITS: usize = 8;
 pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &KnownSecrets) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
-        _ if is_no_word(key) => format!("{}{}", short(key), index + 1),
-        [] => format!("{}-on", short(key)),
+        _ if is_no_word(key) => format!("{}{}", last_name_part(key), index + 1),
+        [] => format!("{}-on", last_name_part(key)),
         _ => {
-            let shown: Vec<String> = values.iter().map(|value| known.hide_in(&redacted(key, value))).collect();
-            format!("{}-{}", short(key), slug(&shown.join("_")))
+            let shown: Vec<String> = values.iter().map(|value| known.hide_in(&redact_value(key, value))).collect();
+            format!("{}-{}", last_name_part(key), slug(&shown.join("_")))
         }
     };
     match (&level.label, &level.sets[..]) {
-        (Some(label), _) => format!("{}-{}", short(factor), slug(label)),
-        (None, []) => format!("{}-off", short(factor)),
+        (Some(label), _) => format!("{}-{}", last_name_part(factor), slug(label)),
+        (None, []) => format!("{}-off", last_name_part(factor)),
         (None, sets) => sets.iter().map(of).collect::<Vec<_>>().join("-"),
     }
 }
 
 /// The last part of a setting's name; other names unchanged.
-fn short(name: &str) -> String {
+fn last_name_part(name: &str) -> String {
     slug(name.rsplit('.').next().unwrap_or(name))
 }
 
@@ -63,7 +63,7 @@ pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 /// Rejects points with equal file names.
-pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), String> {
+pub(super) fn check_distinct_files(factors: &[Factor], points: &[Point]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for point in points {
         let shown: Vec<&str> =

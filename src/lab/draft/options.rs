@@ -75,7 +75,7 @@ impl OptionMap {
     /// # Errors
     ///
     /// The reason against the key, with the nearest name.
-    pub fn check(key: &str) -> Result<(), String> {
+    pub fn check_key(key: &str) -> Result<(), String> {
         if let Some(name) = key.strip_prefix(SYSCTL) {
             return SettingName::parse(name).map(drop).map_err(|refusal| refusal.to_string());
         }
@@ -87,12 +87,12 @@ impl OptionMap {
                 Some((_, reason)) => Err(format!("--{key} makes no sense here: {reason}")),
                 None => Ok(()),
             },
-            None => Err(format!("unknown option {key:?}; {}", nearest(key))),
+            None => Err(format!("unknown option {key:?}; {}", nearest_option_hint(key))),
         }
     }
 
     /// These options, overridden by `others`.
-    pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a (String, Vec<String>)>) -> Self {
+    pub fn overridden_by<'a>(&self, others: impl IntoIterator<Item = &'a (String, Vec<String>)>) -> Self {
         let mut all = self.clone();
         all.0.extend(others.into_iter().cloned());
         all
@@ -103,11 +103,11 @@ impl OptionMap {
     /// # Errors
     ///
     /// If a switch has a value, or another option lacks one.
-    pub fn words(&self) -> Result<Vec<OsString>, String> {
+    pub fn to_arguments(&self) -> Result<Vec<OsString>, String> {
         let mut words = vec![OsString::from("onrush")];
         for (key, values) in &self.0 {
             let Some(flag) = flags::by_name(key) else { continue };
-            words.extend(spelt(flag, values)?.into_iter().map(OsString::from));
+            words.extend(option_arguments(flag, values)?.into_iter().map(OsString::from));
         }
         if self.0.contains_key(SOCKETS) {
             words.push(format!("--sockets-output={SAMPLES}").into());
@@ -133,13 +133,13 @@ impl OptionMap {
 }
 
 /// The canonical spelling of a key. Settings have two spellings: `net.core.rmem_max` and `net/core/rmem_max`.
-pub(super) fn canonical(key: &str) -> String {
+pub(super) fn canonical_key(key: &str) -> String {
     let name = key.strip_prefix(SYSCTL).and_then(|name| SettingName::parse(name).ok());
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 
 /// The value of an option with its secrets redacted. A command is represented by its digest.
-pub(super) fn redacted(key: &str, value: &str) -> String {
+pub(super) fn redact_value(key: &str, value: &str) -> String {
     match key {
         URL => secrets::redact_url(value),
         COMMAND if is_digest(value) => value.to_owned(),
@@ -158,7 +158,7 @@ pub(super) fn is_digest(command: &str) -> bool {
 }
 
 /// An option as command-line arguments.
-fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
+fn option_arguments(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     let name = flag.spelling.long;
     if flag.spelling.takes_value() && values.is_empty() {
         return Err(format!("{name} needs a value; try {name} = \"…\""));
@@ -179,17 +179,18 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
 }
 
 /// A hint with the option probably meant.
-fn nearest(key: &str) -> String {
+fn nearest_option_hint(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
     {
         return format!("did you mean {}?", flag.spelling.long);
     }
     let names = flags::all().map(|flag| flag.spelling.long).chain([URL, ARGS, COMMAND]);
-    near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
+    nearest_name_hint(key, names)
+        .unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
 }
 
 /// A hint with the nearest name, if near enough.
-pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+pub(super) fn nearest_name_hint<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     hints::nearest_name(typed, names).map(|name| format!("did you mean {name}?"))
 }

@@ -4,14 +4,14 @@ use onrush_plan::experiment::Hooks;
 use onrush_plan::{Order, secrets};
 use toml::{Table, Value};
 
-use super::options::{ARGS, COMMAND, KEEP_SECRETS, OptionMap, URL, redacted};
+use super::options::{ARGS, COMMAND, KEEP_SECRETS, OptionMap, URL, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 
 /// The experiment as TOML, with and without secrets.
-pub(super) fn texts(outline: &ExperimentOutline) -> (String, String) {
+pub(super) fn resolved_texts(outline: &ExperimentOutline) -> (String, String) {
     let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
-    let text = text(outline, &|_, values| values.to_vec());
-    let shown = if keeps_secrets { text.clone() } else { self::text(outline, &without_secrets) };
+    let text = resolved_text(outline, &|_, values| values.to_vec());
+    let shown = if keeps_secrets { text.clone() } else { resolved_text(outline, &redact_values) };
     (text, shown)
 }
 
@@ -20,14 +20,14 @@ type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 
 /// The values of an option without secrets. A script's arguments are redacted together, because one argument may mark
 /// the next as a secret.
-fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
+fn redact_values(key: &str, values: &[String]) -> Vec<String> {
     match key {
         ARGS => secrets::redact_words(values.iter().map(String::as_str)),
-        _ => values.iter().map(|value| redacted(key, value)).collect(),
+        _ => values.iter().map(|value| redact_value(key, value)).collect(),
     }
 }
 
-fn text(outline: &ExperimentOutline, value: &Shown) -> String {
+fn resolved_text(outline: &ExperimentOutline, value: &Shown) -> String {
     let mut root = Table::new();
     let order = match outline.order {
         Order::Interleaved => "interleaved",

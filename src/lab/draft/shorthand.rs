@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use onrush_plan::Dialect;
-use onrush_text::units::exact;
+use onrush_text::units::format_duration_exact;
 
 use super::LabCommand;
 use super::design::{self, Circumstances};
-use super::options::{ARGS, LIST, OptionMap, SYSCTL, URL, redacted};
+use super::options::{ARGS, LIST, OptionMap, SYSCTL, URL, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel};
 use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::flags::{self, Id};
@@ -34,9 +34,9 @@ const WARMUP: Duration = Duration::from_millis(500);
 const SLICE_MAX: Duration = Duration::from_secs(20);
 
 /// Parses the arguments after `sweep`; `None` if help was requested.
-pub(crate) fn sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
+pub(crate) fn parse_sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
-    if let Some(line) = typed.lacks_url(1) {
+    if let Some(line) = typed.missing_url_message(1) {
         return Err(line);
     }
     if typed.lists.is_empty() {
@@ -75,13 +75,13 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
         };
         typed.lists.iter().map(factor).collect()
     };
-    lab(typed, "sweep", factors, SWEEP_ROUNDS).map(Some)
+    to_command(typed, "sweep", factors, SWEEP_ROUNDS).map(Some)
 }
 
 /// Parses the arguments after `vs`; `None` if help was requested.
-pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
+pub(crate) fn parse_versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
-    if let Some(line) = typed.lacks_url(2) {
+    if let Some(line) = typed.missing_url_message(2) {
         return Err(line);
     }
     let urls = std::mem::take(&mut typed.words);
@@ -90,25 +90,25 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     }
     // A repeated URL gets a number.
     let label = |index: usize| {
-        let shown = redacted(URL, &urls[index]);
-        let earlier = urls[..index].iter().filter(|url| redacted(URL, url) == shown).count();
+        let shown = redact_value(URL, &urls[index]);
+        let earlier = urls[..index].iter().filter(|url| redact_value(URL, url) == shown).count();
         (earlier > 0).then(|| format!("{shown} ({})", earlier + 1))
     };
     let level = |(index, url): (usize, &String)| OutlineLevel {
         label: label(index),
         sets: vec![(URL.to_owned(), vec![url.clone()])],
     };
-    for (options, length) in [(&LENGTHS[..], slice(&typed.run)), (&WARMUPS, WARMUP)] {
+    for (options, length) in [(&LENGTHS[..], default_duration(&typed.run)), (&WARMUPS, WARMUP)] {
         if !options.iter().any(|key| typed.run.0.contains_key(*key)) {
-            typed.run.0.insert(options[0].to_owned(), vec![exact(length)]);
+            typed.run.0.insert(options[0].to_owned(), vec![format_duration_exact(length)]);
         }
     }
     let levels = urls.iter().enumerate().map(level).collect();
-    lab(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
+    to_command(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
 /// Duration of a `vs` run. With a rate, long enough for a comparison, up to a limit.
-fn slice(run: &OptionMap) -> Duration {
+fn default_duration(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
     // A fault in the rate is reported when the points are made.
     let asked = typed.and_then(|typed| parse_rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
@@ -129,13 +129,13 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
             Ok(None) => return Ok(Some(typed)),
             // A value as in --help=all is ignored: the only help lists all options.
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
-            Err(misuse) => return Err(hint(&misuse, own().map(|option| option.described.spelling.long))),
+            Err(misuse) => return Err(misuse_message(&misuse, own().map(|option| option.described.spelling.long))),
         };
         if let Some((spelling, url)) = url_of(&item) {
             typed.taken_url = Some((*spelling, url.to_owned()));
         }
         match item {
-            Item::Word(word) => typed.words.push(text(word)?),
+            Item::Word(word) => typed.words.push(to_utf8(word)?),
             Item::ShortHelp => return Ok(None),
             Item::Own(spelling, value) => {
                 let option = own().find(|option| option.described.spelling == *spelling);
@@ -145,12 +145,12 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
             Item::Flag(flag, _) if flag.id == Id::Version => typed.is_verbose = true,
             Item::Flag(flag, value) => {
                 let key = flag.spelling.long.to_owned();
-                let value = text(value)?;
-                OptionMap::check(&key)?;
+                let value = to_utf8(value)?;
+                OptionMap::check_key(&key)?;
                 let may_be_list =
                     takes_lists && [Id::Connections, Id::Threads, Id::Rate, Id::Streams].contains(&flag.id);
                 if may_be_list && let Some(levels) = parse_levels(&key, &value)? {
-                    typed.list(key, levels)?;
+                    typed.vary_option(key, levels)?;
                 } else {
                     let values = typed.run.0.entry(key).or_default();
                     values.extend(Some(value).filter(|value| flag.spelling.takes_value() || !value.is_empty()));
@@ -171,7 +171,7 @@ fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
 }
 
 /// The message about a misused option. Suggests the command's own options as well.
-fn hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
+fn misuse_message(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
         if let Some(near) = hints::nearest_name(name, own) {
@@ -181,13 +181,14 @@ fn hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> Str
     hints::misuse_hint(misuse)
 }
 
-fn text(word: OsString) -> Result<String, String> {
+fn to_utf8(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
 /// The typed experiment with these factors. `name` and `rounds` are defaults.
-fn lab(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<LabCommand, String> {
-    let around = Circumstances { folder: typed.folder()?, may_change_host: typed.may_change_host, retries: None };
+fn to_command(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<LabCommand, String> {
+    let around =
+        Circumstances { folder: typed.result_destination()?, may_change_host: typed.may_change_host, retries: None };
     let outline = ExperimentOutline {
         name: typed.name.unwrap_or_else(|| name.to_owned()),
         rounds: typed.rounds.unwrap_or(rounds),
@@ -198,6 +199,6 @@ fn lab(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32
         factors,
         ..ExperimentOutline::default()
     };
-    let (experiment, warnings) = design::decide(outline, around)?;
+    let (experiment, warnings) = design::decide_experiment(outline, around)?;
     Ok(LabCommand { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings })
 }

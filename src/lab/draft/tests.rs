@@ -2,14 +2,15 @@
 
 use onrush_plan::Order;
 
-use super::file::read;
+use super::file::parse_outline;
 use super::*;
 
 /// The experiment in a text, or the text's fault.
 fn decided(text: &str) -> Result<Experiment, String> {
-    let outline = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
+    let outline =
+        parse_outline(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
     let around = Circumstances { folder: ResultDestination::New(None), may_change_host: false, retries: None };
-    design::decide(outline, around).map(|(experiment, _)| experiment)
+    design::decide_experiment(outline, around).map(|(experiment, _)| experiment)
 }
 
 const WHOLE: &str = r#"
@@ -158,12 +159,12 @@ fn points_with_equal_files_are_refused() {
 
 fn sweep_of(line: &str) -> Result<Experiment, String> {
     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    sweep(&args).map(|lab| *lab.unwrap().experiment)
+    parse_sweep(&args).map(|lab| *lab.unwrap().experiment)
 }
 
 fn versus_of(line: &str) -> Result<Experiment, String> {
     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-    versus(&args).map(|lab| *lab.unwrap().experiment)
+    parse_versus(&args).map(|lab| *lab.unwrap().experiment)
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn too_short_runs_are_announced() {
         )]
     };
     let line = |requests: &str, length: &str| said(requests, &format!("measure for longer, such as {length} (-d)"));
-    let vs = |options: &str| warned(versus(&words(&format!("http://a/ http://b/ {options}"))));
+    let vs = |options: &str| warned(parse_versus(&words(&format!("http://a/ http://b/ {options}"))));
     assert_eq!(vs("-R 100"), line("200", "22s"));
     assert_eq!(vs("-R 500 -d 1s"), line("500", "5s"));
     assert_eq!(vs("-R 30/m"), line("1", "4400s"));
@@ -204,7 +205,7 @@ fn too_short_runs_are_announced() {
     ]
     .map(vs);
     assert_eq!(fine, [const { Vec::<String>::new() }; 9]);
-    let sweep = |options: &str| warned(sweep(&words(&format!("http://a/ {options}"))));
+    let sweep = |options: &str| warned(parse_sweep(&words(&format!("http://a/ {options}"))));
     assert_eq!(sweep("-c 8,16 -R 100"), line("1,000", "22s"));
     assert_eq!((sweep("-R 100,200"), sweep("-c 8,16")), (vec![], vec![]));
 }
@@ -246,7 +247,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
     fs::write(&list, "http://h/a\n").unwrap();
     let of_list = sweep_of(&format!("-c 1,8 --urls {}", list.path().display())).unwrap();
     assert_eq!(of_list.points[1].plan.target.typed, "http://h/a");
-    assert!(sweep(&["--help".into()]).unwrap().is_none());
+    assert!(parse_sweep(&["--help".into()]).unwrap().is_none());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use onrush_plan::Order;
 use onrush_plan::experiment::ResultDestination;
 
-use super::options::{OptionMap, SYSCTL, canonical};
+use super::options::{OptionMap, SYSCTL, canonical_key};
 use super::outline::{RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::arguments::{Setter, path, switch, text};
 use crate::cli::refusal::url_as_value_hint;
@@ -82,15 +82,15 @@ pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
             return Err("its list has an empty entry".to_owned());
         }
         let key = format!("{SYSCTL}{}", name.trim());
-        OptionMap::check(&key)?;
-        typed.list(canonical(&key), levels)
+        OptionMap::check_key(&key)?;
+        typed.vary_option(canonical_key(&key), levels)
     })
     .help("values to try for a setting of this host"),
 ];
 
 impl TypedLab {
     /// Destination of the results.
-    pub fn folder(&mut self) -> Result<ResultDestination, String> {
+    pub fn result_destination(&mut self) -> Result<ResultDestination, String> {
         match (self.out.take(), self.resume.take()) {
             (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
             (out, None) if self.is_forced => {
@@ -103,13 +103,13 @@ impl TypedLab {
     }
 
     /// One line about an option that took a URL as its value, if fewer than `needed` URLs are left without it.
-    pub fn lacks_url(&self, needed: usize) -> Option<String> {
+    pub fn missing_url_message(&self, needed: usize) -> Option<String> {
         let (spelling, url) = self.taken_url.as_ref().filter(|_| self.words.len() < needed)?;
         Some(url_as_value_hint(spelling, url))
     }
 
     /// Varies an option over a list of levels.
-    pub fn list(&mut self, key: String, levels: Vec<String>) -> Result<(), String> {
+    pub fn vary_option(&mut self, key: String, levels: Vec<String>) -> Result<(), String> {
         if self.lists.iter().any(|(other, _)| *other == key) {
             return Err(format!("{key} has two lists; combine them into one"));
         }

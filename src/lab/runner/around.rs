@@ -5,16 +5,16 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use onrush_plan::experiment::{Experiment, Hooks};
-use onrush_text::reason;
+use onrush_text::error_reason;
 
-use super::super::{Folder, Hook, HookEnded, ProcessGroups, Start, TargetNotReady, TargetProcess, ending};
+use super::super::{Folder, Hook, HookEnded, ProcessGroups, TargetNotReady, TargetProcess, TargetStart, describe_exit};
 use crate::program::{Signals, say};
 use crate::run::Interrupt;
 use crate::session::ask;
 use crate::sysctl::{self, Loan, SettingName};
 
 /// The environment in which points and runs take place.
-pub(super) struct Around<'a> {
+pub(super) struct PointEnvironment<'a> {
     experiment: &'a Experiment,
     /// The borrowed settings; `None` if no point changes any.
     loan: Option<Loan>,
@@ -62,7 +62,7 @@ impl HookMoment {
     }
 }
 
-impl<'a> Around<'a> {
+impl<'a> PointEnvironment<'a> {
     /// Prepares the environment without setting anything up. From now on, a second signal kills started commands and
     /// restores changed settings. Prints notes on settings with side effects.
     ///
@@ -136,9 +136,15 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// Fails with the step that failed, and the reason.
-    pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+    pub fn set_up_point(
+        &mut self,
+        point: usize,
+        round: u32,
+        folder: &Folder,
+        interrupt: &Interrupt,
+    ) -> Result<(), String> {
         let is_there = self.is_set_up && self.at.is_some_and(|(at, _)| at == point);
-        if is_there && self.target_end().is_none() {
+        if is_there && self.describe_target_end().is_none() {
             self.at = Some((point, round));
             return Ok(());
         }
@@ -146,9 +152,9 @@ impl<'a> Around<'a> {
         if interrupt.is_requested() {
             return Err("interrupted".to_owned());
         }
-        self.set(point).inspect_err(|_| self.is_fatal = true)?;
+        self.apply_settings(point).inspect_err(|_| self.is_fatal = true)?;
         self.at = Some((point, round));
-        self.hook(HookMoment::BeforePoint, folder, interrupt)?;
+        self.run_hook(HookMoment::BeforePoint, folder, interrupt)?;
         self.start(folder, interrupt)?;
         self.is_set_up = true;
         Ok(())
@@ -158,7 +164,7 @@ impl<'a> Around<'a> {
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
         // Runs even after a signal, because it undoes what `before_point` did.
-        if let Err(line) = self.hook(HookMoment::AfterPoint, folder, &Interrupt::default()) {
+        if let Err(line) = self.run_hook(HookMoment::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
         }
@@ -167,9 +173,9 @@ impl<'a> Around<'a> {
     }
 
     /// Describes how the target's command ended by itself; `None` while it is running, or if there is none.
-    pub fn target_end(&mut self) -> Option<String> {
-        let status = self.target.as_mut()?.ended()?;
-        Some(format!("the target's command ended by itself, with {}", ending(status)))
+    pub fn describe_target_end(&mut self) -> Option<String> {
+        let status = self.target.as_mut()?.exit_status()?;
+        Some(format!("the target's command ended by itself, with {}", describe_exit(status)))
     }
 
     /// Runs a hook for the current point; does nothing if the experiment does not have this hook.
@@ -177,19 +183,19 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// Returns a description of the failure.
-    pub fn hook(&mut self, when: HookMoment, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+    pub fn run_hook(&mut self, when: HookMoment, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
         let name = when.name();
-        let unkept = |error| format!("{name}: its output cannot be kept: {}", reason(&error));
+        let unkept = |error| format!("{name}: its output cannot be kept: {}", error_reason(&error));
         let file = format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1);
-        let path = folder.output(&file).map_err(|error| error.to_string())?;
+        let path = folder.output_path(&file).map_err(|error| error.to_string())?;
         let output = OpenOptions::new().create(true).append(true).open(&path).map_err(unkept)?;
         let environment = self.environment();
         let hook = Hook { command, environment: &environment, output: &output, timeout: hooks.timeout };
         let ended = hook.run(interrupt, &self.groups);
         let line = format!("{name} {ended}");
-        folder.log(&line).map_err(|error| error.to_string())?;
+        folder.append_to_journal(&line).map_err(|error| error.to_string())?;
         if ended == HookEnded::Succeeded {
             return Ok(());
         }
@@ -198,14 +204,14 @@ impl<'a> Around<'a> {
     }
 
     /// Restores all settings. Returns a line about each that could not be restored.
-    pub fn restore(&mut self) -> Vec<String> {
+    pub fn restore_settings(&mut self) -> Vec<String> {
         let mut unrestored = std::mem::take(&mut self.unrestored);
         unrestored.extend(self.loan.iter().flat_map(Loan::restore));
         unrestored
     }
 
     /// Sets the settings of a point to their values, and restores all others.
-    fn set(&mut self, point: usize) -> Result<(), String> {
+    fn apply_settings(&mut self, point: usize) -> Result<(), String> {
         let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
         self.unrestored.extend(loan.restore());
         if let Some(line) = self.unrestored.first() {
@@ -223,13 +229,13 @@ impl<'a> Around<'a> {
         let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
         let point = &self.experiment.points[point];
         let Some(command) = point.command.as_ref().or(server.command.as_ref()) else { return Ok(()) };
-        let output = folder.output(&format!("target-{}.txt", point.file)).map_err(|error| error.to_string())?;
+        let output = folder.output_path(&format!("target-{}.txt", point.file)).map_err(|error| error.to_string())?;
         let environment = self.environment();
-        let start = Start { command, environment: &environment, output: &output, timeout: server.timeout };
+        let start = TargetStart { command, environment: &environment, output: &output, timeout: server.timeout };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
         let target =
             TargetProcess::start(&start, |within| ask::answers(ready, interrupt, within), interrupt, &self.groups);
-        let unready = |unready: TargetNotReady| match unready.printed() {
+        let unready = |unready: TargetNotReady| match unready.printed_lines() {
             None => unready.to_string(),
             Some("") => format!("{unready}; it printed nothing"),
             Some(lines) => {

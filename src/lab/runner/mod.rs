@@ -13,13 +13,13 @@ use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
 use onrush_plan::experiment::{self, Experiment, RESULTS, ResultDestination};
 use onrush_plan::secrets::KnownSecrets;
-use onrush_text::printable;
+use onrush_text::escape_controls;
 use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::draft::LabCommand;
-use super::{AttachedFile, ExperimentOrigin, Folder, FolderExists, LabHost, PlannedTurn, order, words};
+use super::{AttachedFile, ExperimentOrigin, Folder, FolderExists, LabHost, PlannedTurn, order_turns, words};
 use crate::compare;
 use crate::files;
 use crate::program::{
@@ -30,20 +30,20 @@ use crate::run;
 use crate::saved;
 use crate::sysctl::{self, SettingName};
 use crate::tables::{self, Columns, TableForm, TableOptions};
-use around::Around;
+use around::PointEnvironment;
 use runs::LabRuns;
 
 /// Executes an experiment, or only shows its plan; returns the exit code.
-pub(super) fn carry_out(lab: LabCommand) -> u8 {
+pub(super) fn run_lab(lab: LabCommand) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
     let is_verbose = lab.is_verbose;
     let has_script = experiment.points.iter().any(|point| point.plan.script.is_some());
-    let turns = order(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
+    let turns = order_turns(experiment.order, experiment.points.len(), experiment.rounds, experiment.seed);
     if lab.is_plan {
         let mut screen = Screen::open(false);
-        screen::hide(known(&experiment));
-        screen.print(&screen::hidden(&words::plan(&experiment, &turns)));
+        screen::hide(known_secrets(&experiment));
+        screen.print(&screen::hidden(&words::plan_text(&experiment, &turns)));
         let flaw = check(&mut experiment).err().map(|error| format!("{error:#}"));
         let failures: Vec<String> = flaw.into_iter().chain(screen.failure("the plan")).collect();
         failures.iter().for_each(|line| say(&format!("onrush: {line}")));
@@ -51,7 +51,7 @@ pub(super) fn carry_out(lab: LabCommand) -> u8 {
     }
     let space = experiment.points.iter().try_for_each(|point| run::host::check_address_space(&point.plan, has_script));
     with_stack(has_script, space, move || {
-        let done = guard(|| steps(&mut experiment, &turns, is_verbose)).and_then(|done| done);
+        let done = guard(|| run_steps(&mut experiment, &turns, is_verbose)).and_then(|done| done);
         done.unwrap_or_else(|error| {
             say(&format!("onrush: {error:#}"));
             EXIT_WRONG
@@ -78,7 +78,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
 }
 
 /// The secrets in the runs and commands of an experiment.
-fn known(experiment: &Experiment) -> KnownSecrets {
+fn known_secrets(experiment: &Experiment) -> KnownSecrets {
     let server = experiment.server.as_ref();
     let of_target = server.and_then(|server| server.command.as_ref());
     let of_points = experiment.points.iter().filter_map(|point| point.command.as_ref());
@@ -88,7 +88,7 @@ fn known(experiment: &Experiment) -> KnownSecrets {
 }
 
 /// A stored plan in which the values no longer contain these secrets.
-fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
+fn redact_plan(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
     fn hide(value: &mut toml::Value, known: &KnownSecrets) {
         match value {
             toml::Value::String(text) => *text = known.hide_in(text),
@@ -134,32 +134,33 @@ enum Unasked {
     NoResponse,
 }
 
-fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -> anyhow::Result<u8> {
+fn run_steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
     let attached = signals.interrupt.run_blocking(|| check(experiment))?;
-    let known = known(experiment);
+    let known = known_secrets(experiment);
     screen::hide(known.clone());
-    experiment.shown = without(&experiment.shown, &known)?;
+    experiment.shown = redact_plan(&experiment.shown, &known)?;
     let experiment = &*experiment;
     // This comes before the folder is created, so that a refusal leaves no folder behind.
-    let mut around = Around::new(experiment, &signals)?;
+    let mut around = PointEnvironment::new(experiment, &signals)?;
     around.try_settings()?;
-    let (folder, made) = open(experiment, &attached, &signals)?;
+    let (folder, made) = open_folder(experiment, &attached, &signals)?;
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
     let interrupt = signals.interrupt.clone();
     let mut runs = LabRuns::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
-    let done = guard(|| runs.all(turns));
-    let unrestored = runs.leave();
-    let sum = runs.sum();
+    let done = guard(|| runs.run_all(turns));
+    let unrestored = runs.clean_up();
+    let sum = runs.run_counts();
     let folder = runs.into_folder();
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
     // All results are read. Somebody else may have put a file there that never ends.
-    let is_shown = sum.measured == 0 || signals.interrupt.run_blocking(|| show(experiment, &folder, is_verbose));
-    let is_kept = !discard(experiment, &folder);
-    say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
+    let is_shown =
+        sum.measured == 0 || signals.interrupt.run_blocking(|| print_answer(experiment, &folder, is_verbose));
+    let is_kept = !discard_empty_folder(experiment, &folder);
+    say(&closing_line(experiment, sum, is_kept.then_some(path.as_path())));
     let has_nothing = sum.measured == 0 && !sum.is_interrupted;
     let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
     let unasked = sum.unasked.filter(|_| has_nothing);
@@ -178,7 +179,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
 
 /// The last line: the number of measured runs, the folder, and how to continue. Without a folder, nothing can be
 /// continued.
-fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
+fn closing_line(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
     let runs = experiment.planned_runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
     if sum.failed > 0 {
@@ -207,8 +208,8 @@ fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> Stri
 
 /// Prints the answer: a table and the conclusions. Writes them and all figures to the folder; with `is_verbose`, the
 /// figures are printed, too. True if everything succeeded.
-fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
-    let path = match folder.here() {
+fn print_answer(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
+    let path = match folder.current_path() {
         Ok(path) => path,
         // The failure has ended the runs and has already been reported.
         Err(_) => return false,
@@ -225,7 +226,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let mut is_written = write("table.md", &markdown) & write("table.csv", &table(Columns::Short, TableForm::Csv).text);
     let mut screen = Screen::open(false);
     screen.print(&short.text);
-    sockets(experiment, path, &mut screen);
+    print_socket_summary(experiment, path, &mut screen);
     let compared = (experiment.points.len() > 1).then(|| compare::compare_folder(path));
     if let Some(compared) = &compared {
         let answer = compare::answer_experiment(path);
@@ -247,12 +248,12 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
 }
 
 /// Prints a summary of the socket samples of each point that has some.
-fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
+fn print_socket_summary(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.output.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
         let files = files.filter(|file| file.is_file());
         let sampled = files.filter_map(|file| saved::document(&file).ok()?.sockets?.sampled);
-        if let Some(words) = words::sockets(&sampled.collect::<Vec<_>>()) {
+        if let Some(words) = words::format_socket_summary(&sampled.collect::<Vec<_>>()) {
             screen.print(&format!("\nsockets of {}: {words}\n", experiment.levels_in_words(point)));
         }
     }
@@ -260,21 +261,21 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
 
 /// Creates the folder, or opens that of an experiment to be continued. If a signal ends this process, no half-written
 /// file remains in it.
-fn open(
+fn open_folder(
     experiment: &Experiment,
     attached: &[AttachedFile],
     signals: &Signals,
 ) -> anyhow::Result<(Folder, ExperimentOrigin)> {
     let host = LabHost::read();
-    let made = made(experiment, &host)?;
+    let made = new_origin(experiment, &host)?;
     let is_private = experiment.points.iter().any(|point| point.plan.output.keeps_secrets);
     match &experiment.folder {
         ResultDestination::New(path) => {
-            let folder = create(path.as_deref(), &experiment.name, &made.at, is_private)?;
+            let folder = create_folder(path.as_deref(), &experiment.name, &made.at, is_private)?;
             let unfinished = folder.unfinished();
             signals.before_quitting(move || unfinished.abandon());
-            let begun = folder.begin(&made, &experiment.shown, &host, attached);
-            begun.inspect_err(|_| _ = discard(experiment, &folder))?;
+            let begun = folder.write_initial_files(&made, &experiment.shown, &host, attached);
+            begun.inspect_err(|_| _ = discard_empty_folder(experiment, &folder))?;
             Ok((folder, made))
         }
         ResultDestination::Resumed { path, is_forced } => {
@@ -288,7 +289,7 @@ fn open(
                     path.display()
                 );
             }
-            if !is_forced && let Some(change) = change(&before, &made) {
+            if !is_forced && let Some(change) = first_change(&before, &made) {
                 bail!(
                     "{}: {change}, so runs would not be comparable; start a new experiment, or continue with --force",
                     path.display()
@@ -300,7 +301,7 @@ fn open(
 }
 
 /// Removes a new folder that contains no results. True if it was removed.
-fn discard(experiment: &Experiment, folder: &Folder) -> bool {
+fn discard_empty_folder(experiment: &Experiment, folder: &Folder) -> bool {
     let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.discard();
     if is_discarded && experiment.folder == ResultDestination::New(None) {
         // Fails if another experiment has left something there.
@@ -310,14 +311,15 @@ fn discard(experiment: &Experiment, folder: &Folder) -> bool {
 }
 
 /// Creates a folder with the given path, or else one named after the time and the experiment.
-fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {
+fn create_folder(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {
     if let Some(path) = path {
         return Folder::create(path, is_private);
     }
     let results = Path::new(RESULTS);
-    std::fs::create_dir_all(results)
-        .map_err(|error| anyhow!("the folder {RESULTS} cannot be created: {}", files::words(&error, results)))?;
-    create_in(results, &named(name, at), is_private)
+    std::fs::create_dir_all(results).map_err(|error| {
+        anyhow!("the folder {RESULTS} cannot be created: {}", files::describe_write_error(&error, results))
+    })?;
+    create_in(results, &default_folder_name(name, at), is_private)
 }
 
 /// Creates a folder with this name, or with the first unused number after it, because several experiments may start in
@@ -332,7 +334,7 @@ fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Fol
 }
 
 /// The default name of a new folder: `20261124-085200-vs`.
-fn named(name: &str, at: &str) -> String {
+fn default_folder_name(name: &str, at: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).collect();
     let at = at.split('.').next().unwrap_or(at).replace('T', "-");
@@ -342,7 +344,7 @@ fn named(name: &str, at: &str) -> String {
 }
 
 /// The facts to record about an experiment that starts now.
-fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOrigin> {
+fn new_origin(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOrigin> {
     let plans = experiment.points.iter().map(|point| &point.plan);
     let materials = plans.flat_map(|plan| plan.files()).filter(|file| !file.name.is_empty());
     let materials: std::collections::BTreeMap<String, String> =
@@ -366,7 +368,7 @@ fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOri
 }
 
 /// Describes the first fact that has changed since the start; `None` if all are the same.
-fn change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
+fn first_change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
     if before.digest != now.digest {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
         return Some(match changed {
@@ -379,7 +381,7 @@ fn change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
         return Some("the machine has been restarted".to_owned());
     }
     let (what, before, now) = pairs.into_iter().find(|(_, before, now)| before != now)?;
-    Some(format!("{what} was {} and is {now}", printable(before)))
+    Some(format!("{what} was {} and is {now}", escape_controls(before)))
 }
 
 #[cfg(test)]
@@ -400,7 +402,7 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_time_and_experiment() {
-        assert_eq!(named("vs", "2026-11-24T08:52:07.123456789Z"), "20261124-085207-vs");
-        assert_eq!(named("a b/..", "2026-11-24T08:52:07Z"), "20261124-085207-a_b_..");
+        assert_eq!(default_folder_name("vs", "2026-11-24T08:52:07.123456789Z"), "20261124-085207-vs");
+        assert_eq!(default_folder_name("a b/..", "2026-11-24T08:52:07Z"), "20261124-085207-a_b_..");
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::super::Folder;
 use super::Unasked;
-use super::around::Around;
+use super::around::PointEnvironment;
 use crate::failure;
 use crate::judge::JudgedRun;
 use crate::run::{Interrupt, NoBackend, NotStarted};
@@ -43,7 +43,7 @@ pub(super) struct FirstResponse {
 
 impl FirstResponse {
     /// Redacts these secrets in the parts of the response.
-    pub fn without(mut self, known: &KnownSecrets) -> Self {
+    pub fn redact(mut self, known: &KnownSecrets) -> Self {
         for text in [&mut self.point, &mut self.url, &mut self.head] {
             *text = known.hide_in(text);
         }
@@ -52,7 +52,7 @@ impl FirstResponse {
 
     /// A sentence about a status that is probably not wanted, or about a failed check; `None` if the response is as
     /// expected.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn describe_doubt(&self) -> Option<String> {
         const AN_ERROR: &str = "every response like it counts as an error";
         let Self { point, url, .. } = self;
         let status = self.status?;
@@ -74,10 +74,10 @@ impl FirstResponse {
 /// # Errors
 ///
 /// Returns a sentence with the target that did not respond and the reason, and the kind of reason.
-pub(super) fn ask(
+pub(super) fn send_first_requests(
     experiment: &Experiment,
     points: &BTreeSet<usize>,
-    around: &mut Around<'_>,
+    around: &mut PointEnvironment<'_>,
     folder: &Folder,
     interrupt: &Interrupt,
 ) -> Result<Vec<FirstResponse>, (String, Unasked)> {
@@ -90,9 +90,10 @@ pub(super) fn ask(
         asked.push(point);
         let words = experiment.levels_in_words(point);
         let at = if words.is_empty() { String::new() } else { format!("{words}: ") };
-        let entered = around.enter(number, 0, folder, interrupt);
+        let entered = around.set_up_point(number, 0, folder, interrupt);
         entered.map_err(|reason| (format!("{at}{reason}"), Unasked::NoResponse))?;
-        let response = one(&point.plan, interrupt).map_err(|(error, unasked)| (format!("{at}{error:#}"), unasked))?;
+        let response = send_first_request(&point.plan, interrupt)
+            .map_err(|(error, unasked)| (format!("{at}{error:#}"), unasked))?;
         responses.push(FirstResponse { point: words, ..response });
         if interrupt.is_requested() {
             break;
@@ -110,7 +111,7 @@ fn is_alike(one: &Point, other: &Point) -> bool {
     key(one) == key(other) && one.plan.body == other.plan.body && one.plan.list == other.plan.list
 }
 
-fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {
+fn send_first_request(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {
     let outcome = request(plan, interrupt).map_err(|error| {
         let is_unstarted = error.is::<TargetRefused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })

@@ -8,7 +8,7 @@ use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{FactorLevel, Plan, Position};
 
 use super::super::{Folder, PlannedTurn, TARGETS, words};
-use super::around::{Around, HookMoment};
+use super::around::{HookMoment, PointEnvironment};
 use super::{RunCounts, preflight};
 use crate::files::{self, Files};
 use crate::judge::{self, JudgedRun};
@@ -28,7 +28,7 @@ pub(super) struct LabRuns<'a> {
     /// Id that all results of the experiment have in common.
     id: String,
     interrupt: Interrupt,
-    around: Around<'a>,
+    around: PointEnvironment<'a>,
     sum: RunCounts,
     /// Points whose notes have already been printed.
     noted: BTreeSet<usize>,
@@ -54,7 +54,7 @@ struct Attempt {
 
 impl Attempt {
     /// An attempt that measured nothing, for this reason.
-    fn none(reason: String, interrupt: &Interrupt) -> Self {
+    fn without_measurement(reason: String, interrupt: &Interrupt) -> Self {
         let ended = if interrupt.is_requested() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
         Self { ended, document: None, doubts: 0 }
     }
@@ -69,7 +69,7 @@ impl<'a> LabRuns<'a> {
         folder: Folder,
         id: String,
         interrupt: Interrupt,
-        around: Around<'a>,
+        around: PointEnvironment<'a>,
         is_verbose: bool,
     ) -> Self {
         Self {
@@ -91,21 +91,21 @@ impl<'a> LabRuns<'a> {
     }
 
     /// Counts of the runs so far, by outcome.
-    pub fn sum(&self) -> RunCounts {
+    pub fn run_counts(&self) -> RunCounts {
         self.sum
     }
 
     /// Makes all runs in this order, except those already measured before.
-    pub fn all(&mut self, turns: &[PlannedTurn]) -> anyhow::Result<()> {
-        self.log("begun")?;
+    pub fn run_all(&mut self, turns: &[PlannedTurn]) -> anyhow::Result<()> {
+        self.append_to_journal("begun")?;
         let mut left = Vec::new();
         for (before, turn) in turns.iter().enumerate() {
-            if !self.is_taken(turn)? {
+            if !self.count_if_measured(turn)? {
                 left.push((before, turn));
             }
         }
         if left.is_empty() {
-            return self.log("ended");
+            return self.append_to_journal("ended");
         }
         if left.len() < turns.len() {
             say(&format!("{} of {} runs remain", left.len(), turns.len()));
@@ -116,18 +116,18 @@ impl<'a> LabRuns<'a> {
         }
         for (before, turn) in left {
             self.sum.is_interrupted |= self.interrupt.is_requested();
-            if self.sum.is_interrupted || !self.turn(before, *turn)? {
+            if self.sum.is_interrupted || !self.run_turn(before, *turn)? {
                 break;
             }
         }
-        self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
+        self.append_to_journal(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
     /// True if a run was measured before a `--resume`; its gates are then counted. Any other file with the name of its
     /// result is renamed, and the run is repeated.
-    fn is_taken(&mut self, turn: &PlannedTurn) -> anyhow::Result<bool> {
-        let name = self.file(turn);
-        if !self.folder.has(&name) {
+    fn count_if_measured(&mut self, turn: &PlannedTurn) -> anyhow::Result<bool> {
+        let name = self.result_file_name(turn);
+        if !self.folder.has_file(&name) {
             return Ok(false);
         }
         let is_it = |document: &Document| {
@@ -136,7 +136,7 @@ impl<'a> LabRuns<'a> {
                     == (&self.id, turn.point as u32 + 1, turn.round + 1)
             })
         };
-        let path = self.folder.here()?.join(&name);
+        let path = self.folder.current_path()?.join(&name);
         // Opening a pipe would block. Even a regular file may never end: some files in `/proc` wait for more data.
         let read = if path.is_file() {
             self.interrupt.run_blocking(|| saved::document(&path))
@@ -146,7 +146,7 @@ impl<'a> LabRuns<'a> {
         let reason = match read {
             Ok(document) if is_it(&document) => {
                 self.sum.measured += 1;
-                self.judge(&document);
+                self.count_verdict(&document);
                 return Ok(true);
             }
             Ok(_) => format!("{name} is the result of another run"),
@@ -155,9 +155,9 @@ impl<'a> LabRuns<'a> {
         let other = self.folder.set_aside(&name)?;
         let line = format!("{reason}; it is now called {other}, and the run is repeated");
         say(&format!("note: {line}"));
-        self.log(&line)?;
-        let samples = samples(name.trim_end_matches(".json"));
-        if self.folder.has(&samples) {
+        self.append_to_journal(&line)?;
+        let samples = samples_file_name(name.trim_end_matches(".json"));
+        if self.folder.has_file(&samples) {
             self.folder.set_aside(&samples)?;
         }
         Ok(false)
@@ -165,7 +165,7 @@ impl<'a> LabRuns<'a> {
 
     /// Counts a run if one of its gates is broken or undecided, or if onrush itself was its limit with `--strict`. True
     /// if one of these is so.
-    fn judge(&mut self, document: &Document) -> bool {
+    fn count_verdict(&mut self, document: &Document) -> bool {
         let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
         let (is_broken, is_our_fault) = (breaks(false), breaks(true));
         let is_undecided = !is_broken && document.gates.iter().any(|gate| gate.undecided);
@@ -177,16 +177,17 @@ impl<'a> LabRuns<'a> {
 
     /// Ends started commands and restores borrowed settings. Returns a line about each setting that could not be
     /// restored.
-    pub fn leave(&mut self) -> Vec<String> {
+    pub fn clean_up(&mut self) -> Vec<String> {
         self.around.leave_point(&self.folder);
         self.sum.is_given_up |= self.around.has_failed;
-        self.around.restore()
+        self.around.restore_settings()
     }
 
     /// Sends one request to the target of each of these points, and prints doubts about the responses. True if the runs
     /// may start.
     fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
-        let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
+        let asked =
+            preflight::send_first_requests(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
         if self.interrupt.is_requested() {
             self.sum.is_interrupted = true;
             return Ok(false);
@@ -195,39 +196,42 @@ impl<'a> LabRuns<'a> {
             Ok(responses) => responses,
             Err((reason, unasked)) => {
                 say(&format!("onrush: {reason}"));
-                self.log(&format!("stopped: {reason}"))?;
+                self.append_to_journal(&format!("stopped: {reason}"))?;
                 (self.sum.is_given_up, self.sum.unasked) = (true, Some(unasked));
                 return Ok(false);
             }
         };
-        let responses: Vec<_> = responses.into_iter().map(|response| response.without(self.known)).collect();
-        responses.iter().filter_map(preflight::FirstResponse::doubt).for_each(|line| say(&format!("note: {line}")));
+        let responses: Vec<_> = responses.into_iter().map(|response| response.redact(self.known)).collect();
+        responses
+            .iter()
+            .filter_map(preflight::FirstResponse::describe_doubt)
+            .for_each(|line| say(&format!("note: {line}")));
         self.folder.write(TARGETS, (json::pretty(&responses) + "\n").as_bytes())?;
         Ok(true)
     }
 
     /// The name of a run's result file.
-    fn file(&self, turn: &PlannedTurn) -> String {
+    fn result_file_name(&self, turn: &PlannedTurn) -> String {
         format!("{}-{}.json", self.experiment.points[turn.point].file, turn.round + 1)
     }
 
     /// Makes one run, and repeats it if it fails. True if the experiment goes on.
-    fn turn(&mut self, before: usize, turn: PlannedTurn) -> anyhow::Result<bool> {
+    fn run_turn(&mut self, before: usize, turn: PlannedTurn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
             self.around.is_fatal = false;
             let Attempt { ended, document, doubts } = self.attempt(before, turn);
             let (kind, line) = match &ended {
-                AttemptEnd::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
+                AttemptEnd::Measured => (None, document.as_deref().map_or(String::new(), words::format_run_figures)),
                 AttemptEnd::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
                 AttemptEnd::Failed(reason) if attempt < self.experiment.retries => {
                     (Some("failed"), format!("failed: {reason}; retrying"))
                 }
                 AttemptEnd::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
             };
-            let line = format!("{}: {line}", words::run(self.experiment, point, turn, before as u64 + 1));
+            let line = format!("{}: {line}", words::run_line_start(self.experiment, point, turn, before as u64 + 1));
             let is_wrong = match (&ended, &document) {
-                (AttemptEnd::Measured, Some(document)) => self.judge(document),
+                (AttemptEnd::Measured, Some(document)) => self.count_verdict(document),
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
@@ -237,7 +241,7 @@ impl<'a> LabRuns<'a> {
             }
             kept?;
             self.annotate(point, &line, is_wrong);
-            self.log(&line)?;
+            self.append_to_journal(&line)?;
             match ended {
                 AttemptEnd::Measured => {
                     self.sum.measured += 1;
@@ -269,12 +273,12 @@ impl<'a> LabRuns<'a> {
     /// are renamed accordingly.
     fn keep(&self, turn: &PlannedTurn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
-        let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
+        let name = kind.map_or(begin.clone(), |kind| self.folder.unused_name(&begin, kind));
         if let Some(document) = document {
             self.folder.write(&format!("{name}.json"), document.to_json().as_bytes())?;
         }
         if name != begin {
-            self.folder.rename(&samples(&begin), &samples(&name))?;
+            self.folder.rename(&samples_file_name(&begin), &samples_file_name(&name))?;
         }
         Ok(())
     }
@@ -301,21 +305,21 @@ impl<'a> LabRuns<'a> {
     fn attempt(&mut self, before: usize, turn: PlannedTurn) -> Attempt {
         let Self { experiment, folder, interrupt, around, .. } = self;
         let point = &experiment.points[turn.point];
-        let set_up = around.enter(turn.point, turn.round, folder, interrupt);
-        if let Err(reason) = set_up.and_then(|()| around.hook(HookMoment::BeforeRun, folder, interrupt)) {
-            return Attempt::none(reason, interrupt);
+        let set_up = around.set_up_point(turn.point, turn.round, folder, interrupt);
+        if let Err(reason) = set_up.and_then(|()| around.run_hook(HookMoment::BeforeRun, folder, interrupt)) {
+            return Attempt::without_measurement(reason, interrupt);
         }
         let mut plan = point.plan.clone();
         plan.output.position = Some(self.position(before, turn));
         if let Some(sockets) = &mut plan.output.sockets {
-            sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
+            sockets.output = self.folder.path().join(samples_file_name(&format!("{}-{}", point.file, turn.round + 1)));
         }
         plan.connect.socket.reads_sizes = !point.settings.is_empty();
         let progress = format!("run {} of {}: ", before + 1, self.experiment.planned_runs());
-        let AttemptResult { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
-        let ended = self.around.target_end();
+        let AttemptResult { mut document, doubts, reason } = run_session(&plan, &progress, &self.interrupt);
+        let ended = self.around.describe_target_end();
         // Runs even after a signal, because it undoes what `before_run` did.
-        let after = self.around.hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
+        let after = self.around.run_hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_requested(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
         if let Some(position) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
@@ -351,13 +355,13 @@ impl<'a> LabRuns<'a> {
         }
     }
 
-    fn log(&mut self, what: &str) -> anyhow::Result<()> {
-        self.folder.log(&self.known.hide_in(what))
+    fn append_to_journal(&mut self, what: &str) -> anyhow::Result<()> {
+        self.folder.append_to_journal(&self.known.hide_in(what))
     }
 }
 
 /// Name of the file with a run's socket samples, derived from the name of its result.
-fn samples(name: &str) -> String {
+fn samples_file_name(name: &str) -> String {
     format!("sockets-{name}.ndjson")
 }
 
@@ -371,7 +375,7 @@ struct AttemptResult {
 }
 
 /// Runs one session. `progress` is the start of its progress line.
-fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> AttemptResult {
+fn run_session(plan: &Plan, progress: &str, interrupt: &Interrupt) -> AttemptResult {
     measure(plan, progress, interrupt).unwrap_or_else(|error| AttemptResult {
         document: None,
         doubts: 0,
@@ -388,9 +392,9 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<At
     let outcome = session::run(plan, interrupt, observers)?.outcome;
     let document = Box::new(JudgedRun::from_outcome(plan, &outcome).document);
     files.write(&document);
-    states.wait(files::PATIENCE);
-    states.give_up();
-    let unwritable = files::unwritable(&states).first().map(ToString::to_string);
+    states.wait_until_final(files::PATIENCE);
+    states.abandon_incomplete();
+    let unwritable = files::unwritable_files(&states).first().map(ToString::to_string);
     let fault = fault(plan, &outcome).map(|error| format!("{error:#}"));
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;

@@ -611,7 +611,7 @@ mod tests {
     use onrush_stats::Errors;
 
     use super::*;
-    use crate::fixtures::{fail, flawless, outcome, plan, schedule};
+    use crate::fixtures::{flawless, outcome_with, plan, record_failures, schedule};
 
     #[test]
     fn one_slow_response_at_the_end_of_a_number_of_requests_leaves_nothing() {
@@ -619,7 +619,7 @@ mod tests {
             let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 10);
             (plan.schedule, plan.stop.requests) = (Some(schedule(1_000)), Some(1_000));
             let completed = rows.iter().sum();
-            let mut outcome = outcome(1_000 * elapsed_ms, Counters { completed, ..Counters::default() });
+            let mut outcome = outcome_with(1_000 * elapsed_ms, Counters { completed, ..Counters::default() });
             let row = |completed| RowFigures { completed, ..RowFigures::default() };
             outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: rows.map(row).into() };
             let open_loop = OpenLoopStats { due: 1_000, ..OpenLoopStats::default() };
@@ -671,7 +671,7 @@ mod tests {
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         let mut outcome = flawless(100_000, 10);
         for (number, times) in [(Errno::ADDRNOTAVAIL, 3), (Errno::MFILE, 40), (Errno::CONNREFUSED, 5)] {
-            fail(&mut outcome, times, Phase::Connect, Cause::Errno(number.raw_os_error()));
+            record_failures(&mut outcome, times, Phase::Connect, Cause::Errno(number.raw_os_error()));
         }
         let load = load(&plan, &outcome);
         assert_eq!((load.without_port, load.connect_errors), (3, 5));
@@ -681,17 +681,22 @@ mod tests {
     fn the_main_failure_is_the_most_frequent_cause_with_its_remedy() {
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         let mut outcome = flawless(100_000, 10);
-        fail(&mut outcome, 900, Phase::Timeout, Cause::Late);
-        fail(&mut outcome, 50, Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse));
-        fail(&mut outcome, 80, Phase::Connect, Cause::Errno(Errno::MFILE.raw_os_error()));
+        record_failures(&mut outcome, 900, Phase::Timeout, Cause::Late);
+        record_failures(&mut outcome, 50, Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse));
+        record_failures(&mut outcome, 80, Phase::Connect, Cause::Errno(Errno::MFILE.raw_os_error()));
         let main =
             |outcome: &Outcome| load(&plan, outcome).main_failure.map(|main| (main.count, main.why, main.advice));
         let closed = "closed by the server before a response began".to_owned();
         assert_eq!(main(&outcome), Some((50, closed, None)), "neither what was late nor what this machine lacks");
-        fail(&mut outcome, 60, Phase::Head, Cause::Protocol(Error::Reset(onrush_proto::Code::REFUSED_STREAM)));
+        record_failures(
+            &mut outcome,
+            60,
+            Phase::Head,
+            Cause::Protocol(Error::Reset(onrush_proto::Code::REFUSED_STREAM)),
+        );
         let advice = Some("fewer --streams or a lower rate (-R) may do".to_owned());
         assert_eq!(main(&outcome), Some((60, "reset by the server (REFUSED_STREAM)".to_owned(), advice)));
-        fail(&mut outcome, 70, Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()));
+        record_failures(&mut outcome, 70, Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()));
         let advice = Some("nothing listened there: is the target running, and its address right?".to_owned());
         assert_eq!(main(&outcome), Some((70, "connection refused (ECONNREFUSED)".to_owned(), advice)));
     }
@@ -699,9 +704,9 @@ mod tests {
     #[test]
     fn connections_that_fail_without_a_request_do_not_hide_what_cannot_be_read() {
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-        let mut outcome = outcome(10_000_000, Counters { started: 51, failed: 51, ..Counters::default() });
-        fail(&mut outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
-        fail(&mut outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
+        let mut outcome = outcome_with(10_000_000, Counters { started: 51, failed: 51, ..Counters::default() });
+        record_failures(&mut outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
+        record_failures(&mut outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
         let load = load(&plan, &outcome);
         assert_eq!(load.unreadable, Some(Unreadable { requests: 51, why: "not an HTTP response".to_owned() }));
     }
@@ -724,7 +729,7 @@ mod tests {
         let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         plan.schedule = Some(schedule(1_000));
         let quiet_s_of = |started, carried| {
-            let mut outcome = outcome(10_000_000, Counters { started, carried, ..Counters::default() });
+            let mut outcome = outcome_with(10_000_000, Counters { started, carried, ..Counters::default() });
             outcome.totals.open_loop = Some(Box::default());
             outcome.silences = vec![Gap { from_ns: 0, until_ns: 10_000_000_000 }];
             load(&plan, &outcome).quiet_s

@@ -165,7 +165,7 @@ fn imitating(dialect: Dialect, began_ms: u64, numbers: &[u64]) -> Document {
     outcome.totals.counters.occupancy.busy_ns = 7_000;
     outcome.elapsed = Duration::from_millis(500);
     outcome.started_at += Duration::from_millis(began_ms);
-    Document::judged(&plan, &fixtures::whole(outcome))
+    Document::judged(&plan, &fixtures::fill_from_latencies(outcome))
 }
 
 /// The rows and percentiles of a report.

@@ -8,7 +8,7 @@ use onrush_proto::Error;
 use onrush_stats::{Activity, Cause, ConnectionSpread, OpenLoopStats, Phase, SocketStats, Totals};
 
 use super::*;
-use crate::fixtures::{fail, flawless, plan, schedule, whole};
+use crate::fixtures::{fill_from_latencies, flawless, plan, record_failures, schedule};
 use crate::judge;
 use crate::record::evidence::{Elasticity, Slot, Unreadable};
 use crate::record::gate::{Gate, Judged};
@@ -35,7 +35,7 @@ fn after(mut outcome: Outcome, change: impl FnOnce(&mut Outcome)) -> Document {
     change(&mut outcome);
     let mut plan = plan(Dialect::Native, "http://127.0.0.1/", 10, 2, 10);
     plan.schedule = outcome.totals.open_loop.as_ref().map(|_| schedule(1_000));
-    Document::judged(&plan, &whole(outcome))
+    Document::judged(&plan, &fill_from_latencies(outcome))
 }
 
 fn run(began_ms: u64, seconds: u64) -> Document {
@@ -386,8 +386,8 @@ fn connections_that_a_server_greeted_do_not_hide_what_cannot_be_read_in_a_sum() 
         after(outcome(began_ms, 10), |outcome| {
             outcome.totals = Totals::default();
             outcome.totals.counters.failed = 51;
-            fail(outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
-            fail(outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
+            record_failures(outcome, 51, Phase::Head, Cause::Protocol(Error::NotHttp));
+            record_failures(outcome, 73, Phase::Head, Cause::Protocol(Error::EarlyBytes));
         })
     };
     let why = "not an HTTP response".to_owned();

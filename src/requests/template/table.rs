@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use onrush_plan::FileContents;
-use onrush_text::units::counted;
+use onrush_text::units::format_count;
 
 use super::placeholder::unknown_name_message;
 
@@ -66,8 +66,8 @@ impl ValueTable {
             ErrorKind::UnequalLengths { pos, expected_len, len } => format!(
                 "line {}: {} where the first row has {}; quote values that contain a comma",
                 self.line(pos.as_ref()),
-                counted(*len, "value"),
-                counted(*expected_len, "name")
+                format_count(*len, "value"),
+                format_count(*expected_len, "name")
             ),
             _ => error.to_string(),
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onrush_stats::Totals;
-use onrush_text::printable;
-use onrush_text::units::counted;
+use onrush_text::escape_controls;
+use onrush_text::units::format_count;
 
 use super::figures::{Bound, ErrorKinds};
 use super::message::{CoordinatorMessage, Done, JoinRefusal, RowSums, WorkerMessage, WorkerSetup};
@@ -354,7 +354,7 @@ impl Coordinator {
                 self.check_readiness(now);
             }
             (WorkerMessage::Unprepared { reason, is_wrong }, SlotState::Preparing) => {
-                let lines: Vec<_> = reason.lines().map(|line| printable(&line.replace('\t', "    "))).collect();
+                let lines: Vec<_> = reason.lines().map(|line| escape_controls(&line.replace('\t', "    "))).collect();
                 let words = format!("{}: {}", self.describe_worker(index), lines.join("\n"));
                 self.told.push_back(CoordinatorEvent::Hopeless(words, is_wrong));
             }
@@ -548,7 +548,7 @@ impl Coordinator {
             words += &format!("; still setting up: {}", shorten_list(&unprepared));
         }
         if self.strangers > 0 {
-            let closed = counted(u64::from(self.strangers), "connection");
+            let closed = format_count(u64::from(self.strangers), "connection");
             words += &format!("; {closed} without the secret had to make room for others");
         }
         let sent = if self.has_run { "" } else { "no request was sent. " };

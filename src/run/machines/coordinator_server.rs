@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_plan::token::{Role, Token};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use thiserror::Error;
@@ -73,7 +73,7 @@ impl CoordinatorServer {
                 io::ErrorKind::AddrNotAvailable => ": 'ip address' lists the addresses of this machine",
                 _ => "",
             },
-            reason: reason(&error),
+            reason: error_reason(&error),
         };
         let needed = (rules.max_peers() + DESCRIPTORS) as u64;
         if let Some(limit) = host::raise_descriptor_limit_to(needed) {
@@ -455,6 +455,6 @@ fn describe_loss(error: &io::Error) -> String {
             "it has ended".to_owned()
         }
         io::ErrorKind::InvalidData => error.to_string(),
-        _ => format!("the connection to it broke: {}", reason(error)),
+        _ => format!("the connection to it broke: {}", error_reason(error)),
     }
 }

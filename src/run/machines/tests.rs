@@ -136,7 +136,7 @@ struct SimulationResult {
     hopeless: Option<String>,
 }
 
-struct World {
+struct SimulatedNetwork {
     random: Random,
     now: u64,
     events: BinaryHeap<Reverse<(u64, u64)>>,
@@ -148,7 +148,7 @@ struct World {
     seen: SimulationResult,
 }
 
-impl World {
+impl SimulatedNetwork {
     fn new(seed: u64, machines: u32, rows: u64, fate: impl Fn(u32, &mut Random) -> WorkerFate) -> Self {
         let mut random = Random::new(seed);
         let rules = CoordinatorRules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) };
@@ -379,7 +379,7 @@ fn check_random_simulation(seed: u64) {
         0 => vec![WorkerFate::Well; machines as usize],
         _ => (0..machines).map(|_| WorkerFate::draw_fate(&mut random)).collect(),
     };
-    let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run_simulation(&[]);
+    let seen = SimulatedNetwork::new(seed, machines, rows, |index, _| fates[index as usize]).run_simulation(&[]);
     assert_eq!((seen.done + seen.lost.len(), &seen.hopeless), (machines as usize, &None), "seed {seed}");
     // Nobody starts before everybody is ready, and everything that arrived is summed exactly once.
     assert_eq!(seen.errors.len(), machines as usize);
@@ -411,7 +411,7 @@ fn arrived_rows_are_summed_once() {
 
 #[test]
 fn runs_start_after_all_have_joined() {
-    let seen = World::new(7, 4, 3, |_, _| WorkerFate::Well).run_simulation(&[1, 3]);
+    let seen = SimulatedNetwork::new(7, 4, 3, |_, _| WorkerFate::Well).run_simulation(&[1, 3]);
     assert!(seen.errors.is_empty() && seen.ready_ns == 0);
     let said = seen.hopeless.expect("two are missing");
     // Slots are filled in order, so the last ones are empty.
@@ -420,7 +420,7 @@ fn runs_start_after_all_have_joined() {
 
 #[test]
 fn two_thousand_machines_finish_despite_losses() {
-    let seen = World::new(11, 2_000, 4, |index, _| match index % 100 {
+    let seen = SimulatedNetwork::new(11, 2_000, 4, |index, _| match index % 100 {
         3 => WorkerFate::Killed(1_500 * MS),
         _ => WorkerFate::Well,
     })

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_plan::token::{Role, Token};
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{read, write};
 use thiserror::Error;
@@ -74,7 +74,7 @@ pub enum NotJoined {
     #[error("a signal came before the run began")]
     Interrupted,
     /// The thread or a descriptor for the connection cannot be created.
-    #[error("cannot talk to the coordinator: {}", reason(.0))]
+    #[error("cannot talk to the coordinator: {}", error_reason(.0))]
     Machine(#[from] io::Error),
 }
 
@@ -186,11 +186,15 @@ impl Joining<'_> {
             match connect_to_coordinator(self.coordinator) {
                 Ok(socket) => break socket,
                 Err(error) if begun.elapsed() < self.patience => {
-                    self.report_waiting(has_told, &address, &reason(&error));
+                    self.report_waiting(has_told, &address, &error_reason(&error));
                     thread::sleep(PAUSE);
                 }
                 Err(error) => {
-                    return Err(NotJoined::Unreachable { address, reason: reason(&error), tried: begun.elapsed() });
+                    return Err(NotJoined::Unreachable {
+                        address,
+                        reason: error_reason(&error),
+                        tried: begun.elapsed(),
+                    });
                 }
             }
         };
@@ -202,7 +206,7 @@ impl Joining<'_> {
             channel.pump_bytes().map_err(|error| match error.kind() {
                 // The coordinator may have no room right now.
                 io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-                    NotJoined::NoAnswer { address: address.clone(), reason: reason(&error) }
+                    NotJoined::NoAnswer { address: address.clone(), reason: error_reason(&error) }
                 }
                 _ => no_coordinator(format!("it is no coordinator of onrush: {error}")),
             })?;
@@ -228,8 +232,8 @@ impl Joining<'_> {
             let pumped = channel.pump_bytes();
             match channel.receive_message::<Welcome>() {
                 Ok(Some(welcome)) => break welcome,
-                Ok(None) => pumped.map_err(|error| no_coordinator(reason(&error)))?,
-                Err(error) => return Err(no_coordinator(reason(&error))),
+                Ok(None) => pumped.map_err(|error| no_coordinator(error_reason(&error)))?,
+                Err(error) => return Err(no_coordinator(error_reason(&error))),
             }
             if is_late(shaken) || interrupt.is_requested() {
                 return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
@@ -461,7 +465,7 @@ impl ClientThread {
                         "the coordinator has ended".to_owned()
                     }
                     io::ErrorKind::InvalidData => error.to_string(),
-                    _ => format!("the connection to the coordinator broke: {}", reason(&error)),
+                    _ => format!("the connection to the coordinator broke: {}", error_reason(&error)),
                 };
             }
             if !self.channel.wants_write() {

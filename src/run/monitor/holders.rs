@@ -31,7 +31,7 @@ impl Holders {
             *self = Self { inodes, ..Self::default() };
         }
         // Without `/proc`, no process is visible.
-        let processes = proc::numbers("/proc").unwrap_or_default();
+        let processes = proc::numeric_entries("/proc").unwrap_or_default();
         let own = std::process::id();
         self.seen.retain(|process| processes.binary_search_by(|other| process.cmp(other)).is_ok());
         let mut found = Vec::new();

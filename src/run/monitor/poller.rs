@@ -307,7 +307,7 @@ mod tests {
 
         /// Processor time of the shell so far.
         fn cpu_ns(&self) -> u64 {
-            proc::stat(&self.child.id().to_string()).unwrap().cpu_ns
+            proc::read_stat(&self.child.id().to_string()).unwrap().cpu_ns
         }
 
         fn close_input(&mut self) {

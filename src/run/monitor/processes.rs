@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use onrush_engine::backend::{monotonic_ns, suspended_ns};
 
-use crate::proc::{self, Stat, members};
+use crate::proc::{self, ProcStat, parse_list};
 
 /// Minimum number of threads read per process when time is short.
 const THREADS: usize = 4;
@@ -23,7 +23,7 @@ pub struct Processes {
 
 #[derive(Debug)]
 struct Process {
-    stat: Stat,
+    stat: ProcStat,
     /// Processor time of the process at the start of counting.
     base_ns: u64,
     threads: HashMap<u32, ThreadTimes>,
@@ -61,7 +61,7 @@ impl ThreadTimes {
 impl Processes {
     /// Adds a process by its number, unless it has ended.
     pub fn add_process(&mut self, id: u32) {
-        let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
+        let Some(stat) = proc::read_stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
         // All the time of a process started after the start of counting counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
@@ -88,7 +88,7 @@ impl Processes {
     pub fn read_processes(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
             // Process numbers are reused.
-            let now = proc::stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
+            let now = proc::read_stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
             match now {
                 Some(now) => process.stat = now,
                 None => process.stat.is_alive = false,
@@ -137,8 +137,8 @@ impl Processes {
 
     /// Number of online processors on which any of the threads may run; all online ones if that is unknown.
     pub fn allowed_processors(&self) -> usize {
-        let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
-        let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
+        let online = proc::online_processors().and_then(|list| parse_list(&list)).unwrap_or_default();
+        let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| parse_list(list)).flatten().collect();
         // The kernel's lists include offline processors.
         let count = online.iter().filter(|&processor| allowed.contains(processor)).count();
         if count > 0 { count } else { online.len().max(1) }
@@ -154,7 +154,7 @@ impl Process {
     }
 
     fn read_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
-        let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
+        let Ok(mut ids) = proc::numeric_entries(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
         // The busiest threads come first, in case time runs out.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, ThreadTimes::gained_ns)));
@@ -168,7 +168,7 @@ impl Process {
             let Some((now_ns, queued_now_ns)) = proc::thread_ns(id, thread) else { continue };
             let knows_threads = self.knows_threads;
             let known = self.threads.entry(thread).or_insert_with(|| {
-                allowed.extend(proc::allowed(id, thread));
+                allowed.extend(proc::allowed_processors(id, thread));
                 let (base_ns, queued_base_ns) = if knows_threads { (0, Some(0)) } else { (now_ns, queued_now_ns) };
                 ThreadTimes { base_ns, now_ns, queued_base_ns, queued_now_ns }
             });

@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use onrush_text::reason;
+use onrush_text::error_reason;
 
 /// A fact that could not be observed, with the reason; shown as `what: why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,10 @@ impl fmt::Display for Unobserved {
             Self::Forwarded => {
                 f.write_str("the target: connections to it are forwarded, and do not end in this network namespace")
             }
-            Self::Sockets(errno) => write!(f, "the target's listening sockets: {}", reason(&(*errno).into())),
-            Self::Connections(errno) => write!(f, "the target's end of connections: {}", reason(&(*errno).into())),
+            Self::Sockets(errno) => write!(f, "the target's listening sockets: {}", error_reason(&(*errno).into())),
+            Self::Connections(errno) => {
+                write!(f, "the target's end of connections: {}", error_reason(&(*errno).into()))
+            }
             Self::Denied => f.write_str("the target's processes: only their owner and root may see what they hold"),
             Self::NoProcess => {
                 f.write_str("the target's processes: none that holds the listening socket is visible here")

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use onrush_plan::{Addresses, Io, Plan};
 use onrush_stats::SocketSamples;
-use onrush_text::reason;
+use onrush_text::error_reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -35,7 +35,7 @@ pub use value::SocketValue;
 
 /// The kernel does not report sockets.
 #[derive(Debug, Error)]
-#[error("--sockets: the kernel does not report sockets: {}; leave the option out", reason(&(*.0).into()))]
+#[error("--sockets: the kernel does not report sockets: {}; leave the option out", error_reason(&(*.0).into()))]
 pub struct SocketsUnavailable(Errno);
 
 /// One sample: the readings of the selected sockets at one moment.
@@ -93,7 +93,7 @@ impl SocketSampler {
         };
         let spawned = thread::Builder::new().name("sockets".to_owned()).spawn(work);
         let thread =
-            spawned.map_err(|error| anyhow!("--sockets: cannot create a thread for it: {}", reason(&error)))?;
+            spawned.map_err(|error| anyhow!("--sockets: cannot create a thread for it: {}", error_reason(&error)))?;
         let (start, thread) = (Some(start), Some(thread));
         Ok(Some(Self { start, samples, has_ended, thread, summary: SampleSums::default() }))
     }

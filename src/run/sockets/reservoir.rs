@@ -13,35 +13,35 @@ pub struct Reservoir {
     seed: u64,
     most: usize,
     /// Heap with the largest number first.
-    chosen: BinaryHeap<Numbered>,
+    chosen: BinaryHeap<NumberedSample>,
     left_out: u64,
 }
 
 #[derive(Debug)]
-struct Numbered {
+struct NumberedSample {
     number: u64,
     reading: SocketReading,
 }
 
-impl Ord for Numbered {
+impl Ord for NumberedSample {
     fn cmp(&self, other: &Self) -> Ordering {
         self.number.cmp(&other.number)
     }
 }
 
-impl PartialOrd for Numbered {
+impl PartialOrd for NumberedSample {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Numbered {
+impl PartialEq for NumberedSample {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Numbered {}
+impl Eq for NumberedSample {}
 
 impl Reservoir {
     /// A reservoir of at most `most` sockets.
@@ -60,7 +60,7 @@ impl Reservoir {
             }
             self.chosen.pop();
         }
-        self.chosen.extend(SocketReading::from_message(body).map(|reading| Numbered { number, reading }));
+        self.chosen.extend(SocketReading::from_message(body).map(|reading| NumberedSample { number, reading }));
     }
 
     /// The selected sockets in a fixed order, and the number of sockets left out.

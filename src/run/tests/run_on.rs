@@ -56,7 +56,7 @@ fn percentiles_above_all_ages_are_bounds() {
     let hung = run_document("-t1 -R 100 -d 2s -c 100", hangs);
     assert_eq!([50.0, 80.0].map(|percent| percentile_text(&hung, percent)), ["1.00ms", "1.00ms"]);
     let (known, largest) = (percentile_text(&hung, 99.0), hung.open_loop.as_ref().unwrap().open.as_ref().unwrap());
-    assert_eq!(known, format!(">{}", onrush_text::units::time_us(largest.max_us.unwrap())));
+    assert_eq!(known, format!(">{}", onrush_text::units::format_us(largest.max_us.unwrap())));
 }
 
 #[test]

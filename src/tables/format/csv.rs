@@ -1,6 +1,6 @@
 //! Formats a table as comma-separated values; unknown values are empty.
 
-use onrush_text::csv::cell as quoted;
+use onrush_text::csv::csv_cell as quoted;
 
 use super::super::grid::{Cell, Grid};
 

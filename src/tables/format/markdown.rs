@@ -1,6 +1,6 @@
 //! Formats a table in Markdown, in the layout of centminmod's `generate-table.sh`.
 
-use onrush_text::in_markdown;
+use onrush_text::escape_markdown;
 
 use super::super::grid::{Cell, ColumnHead, Grid};
 
@@ -18,7 +18,7 @@ pub fn markdown(grid: &Grid) -> String {
 
 /// Escapes everything in a cell that Markdown interprets as its end, or as HTML.
 fn escaped(cell: &Cell) -> String {
-    in_markdown(&cell.shown())
+    escape_markdown(&cell.shown())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Formats a table for a terminal: columns as narrow as possible, numbers right-aligned.
 
-use onrush_text::printable;
+use onrush_text::escape_controls;
 
 use super::super::grid::{Cell, Grid};
 
@@ -9,7 +9,7 @@ const WIDTH_MAX: usize = 1_000;
 
 /// The table as lines of text, headings first.
 pub fn text(grid: &Grid) -> String {
-    let mut lines = vec![grid.heads.iter().map(|head| printable(&head.heading)).collect::<Vec<String>>()];
+    let mut lines = vec![grid.heads.iter().map(|head| escape_controls(&head.heading)).collect::<Vec<String>>()];
     lines.extend(grid.rows.iter().map(|row| row.iter().map(Cell::shown).collect()));
     let widths: Vec<usize> = (0..grid.heads.len())
         .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0).min(WIDTH_MAX))

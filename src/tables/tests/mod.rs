@@ -146,7 +146,7 @@ fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
     let mut outcome = fixtures::flawless(1_000, 10);
     outcome.totals.latency = Distribution::new();
     latencies_us.for_each(|us| outcome.totals.latency.record(us * 1_000));
-    Document::judged(&plan, &fixtures::whole(outcome))
+    Document::judged(&plan, &fixtures::fill_from_latencies(outcome))
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn rates_have_all_stages() {
 #[test]
 fn factors_win_over_fields() {
     let [one, other] = [("x-rate-9-1.json", 1), ("x-rate-10-1.json", 2)]
-        .map(|(name, bytes_received)| (name, fixtures::received(result(0..10), bytes_received)));
+        .map(|(name, bytes_received)| (name, fixtures::with_received_bytes(result(0..10), bytes_received)));
     let (_folder, paths) = saved(&[other, one]);
     let text = run(&table(paths.clone())).text;
     assert!(text.starts_with("| rate | run | requests |"), "{text}");
@@ -273,7 +273,7 @@ fn latencies_of_two_kinds_are_not_averaged() {
 fn derived_fields_have_no_column() {
     let folder = TempDir::new().unwrap();
     for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
-        let mut document = fixtures::received(result(0..10), name.len() as u64);
+        let mut document = fixtures::with_received_bytes(result(0..10), name.len() as u64);
         document.plan.connections = connections;
         fs::write(folder.path().join(name), document.to_json() + &" ".repeat(connections as usize)).unwrap();
     }
@@ -291,7 +291,7 @@ fn labels_win_over_file_names() {
     for (name, server) in [("c-1-1.json", "nginx"), ("c-1-2.json", "caddy"), ("c-1-3.json", "nginx")] {
         let labels = [("server", server), ("c", "10")].map(|(key, level)| (key.to_owned(), level.to_owned()));
         let document = Document { labels: labels.into(), ..result(0..10) };
-        let document = fixtures::received(document, name.as_bytes()[4].into());
+        let document = fixtures::with_received_bytes(document, name.as_bytes()[4].into());
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
     let text = run(&TableOptions { columns: columns(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
@@ -391,7 +391,7 @@ fn in_experiment(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Do
     };
     Document {
         experiment: Some(position),
-        ..Document::judged(&plan, &fixtures::whole(fixtures::flawless(completed, 10)))
+        ..Document::judged(&plan, &fixtures::fill_from_latencies(fixtures::flawless(completed, 10)))
     }
 }
 
@@ -452,14 +452,14 @@ fn with_a_rate() -> (Plan, Outcome) {
     open_loop.censored.record(5_000_000_000);
     open_loop.open.get_or_insert_default().record(5_000_000_000);
     (open_loop.due, open_loop.unsent) = (1_001, 1);
-    (plan, fixtures::whole(outcome))
+    (plan, fixtures::fill_from_latencies(outcome))
 }
 
 #[test]
 fn own_reports_contain_their_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
+    let text = report::opening(&plan, None) + &fixtures::report_closing(&plan, &outcome);
     assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
     assert!(text.contains("(HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
@@ -472,7 +472,7 @@ fn own_reports_contain_their_rate() {
 fn own_merged_reports_are_one_run() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    let runs = [0, 1].map(|bytes| fixtures::received(Document::judged(&plan, &outcome), bytes));
+    let runs = [0, 1].map(|bytes| fixtures::with_received_bytes(Document::judged(&plan, &outcome), bytes));
     let named = runs.each_ref().map(|document| Named { name: "a.json", document });
     let text = form::print(&Document::sum(&named).unwrap(), form::ReportForm::Report, false).unwrap().text;
     assert!(text.starts_with("Sum of 2 runs over "), "{text}");
@@ -490,7 +490,7 @@ fn own_reports_have_extra_lines() {
     let folder = TempDir::new().unwrap();
     for spectrum in [false, true] {
         (plan.output.percentiles, plan.output.spectrum) = (spectrum, spectrum);
-        let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
+        let text = report::opening(&plan, None) + &fixtures::report_closing(&plan, &outcome);
         assert!(text.contains("\n     max    1.00ms\n") && text.contains("\n  Status 200: 1,000 · 404: 1\n"), "{text}");
         fs::write(folder.path().join("a.log"), text).unwrap();
         let columns = columns(&["tool", "p99_us", "max_us", "requests"]);
@@ -521,9 +521,9 @@ fn mismatched_means_and_percentiles_are_named() {
 fn incomplete_runs_are_listed_and_named() {
     let lost = Document { incomplete: Some("machine 2 (b): it has ended".to_owned()), ..result(0..10) };
     let cut = Document { interrupted: true, bytes_received: 1, ..result(0..10) };
-    let cut = fixtures::received(cut, 1);
+    let cut = fixtures::with_received_bytes(cut, 1);
     let (_folder, paths) =
-        saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::received(result(0..10), 2))]);
+        saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::with_received_bytes(result(0..10), 2))]);
     let PrintedTable { text, said } = run(&table(paths));
     let [only] = &said[..] else { panic!("{said:?}") };
     assert!(only.starts_with("figures of runs that are not complete: ") && !only.contains("c.json"), "{only}");
@@ -538,11 +538,12 @@ fn percentiles_without_an_upper_bound_are_named() {
     let write = |name: &str, failed| {
         let (plan, mut outcome) = with_a_rate();
         outcome.totals.counters.failed = failed;
-        fixtures::fail(&mut outcome, failed, Phase::Head, Cause::Late);
+        fixtures::record_failures(&mut outcome, failed, Phase::Head, Cause::Late);
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
         open_loop.lateness.record_many(1_000_000, failed);
         open_loop.due += failed;
-        fs::write(folder.path().join(name), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
+        fs::write(folder.path().join(name), Document::judged(&plan, &fixtures::fill_from_latencies(outcome)).to_json())
+            .unwrap();
     };
     write("a.json", 100);
     write("b.json", 2);
@@ -594,7 +595,7 @@ fn short_tables_have_at_most_ten_columns() {
     let with = |levels: [&str; 5], bytes_received| {
         let labels = ["a", "b", "c", "d", "e"].into_iter().zip(levels);
         let labels = labels.map(|(key, level)| (key.to_owned(), level.to_owned())).collect();
-        fixtures::received(Document { labels, ..result(0..10) }, bytes_received)
+        fixtures::with_received_bytes(Document { labels, ..result(0..10) }, bytes_received)
     };
     let (_folder, paths) = saved(&[
         ("x-1.json", with(["1", "1", "1", "1", "1"], 1)),
@@ -622,7 +623,7 @@ fn runs_without_histograms_merge_by_medians() {
     let rows: Vec<Vec<String>> = cells(published()).into_iter().filter(|row| row[2] != "avg").take(3).collect();
     let mut p99: Vec<f64> = rows.iter().map(|row| row[11].parse().unwrap()).collect();
     p99.sort_by(f64::total_cmp);
-    let expected = onrush_text::units::time_us(p99[1]);
+    let expected = onrush_text::units::format_us(p99[1]);
     assert!(text.lines().nth(1).unwrap().contains(&expected), "{expected}: {text}");
 }
 
@@ -635,7 +636,7 @@ fn columns_are_named_like_gates() {
     (0..1_000).for_each(|_| open_loop.record_response(2_000_000, 1_000_000, false));
     open_loop.lateness.record_many(1_000_000, 1_000);
     (open_loop.due, open_loop.late) = (1_000, 7);
-    let mut document = Document::judged(&plan, &fixtures::whole(outcome));
+    let mut document = Document::judged(&plan, &fixtures::fill_from_latencies(outcome));
     document.labels = [("max".to_owned(), "big".to_owned())].into();
     let (_folder, paths) = saved(&[("x-1.json", document)]);
     let columns =
@@ -657,7 +658,7 @@ fn figure_lists_need_no_file() {
 fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
     let document = Document::judged(
         &fixtures::plan(Dialect::Native, "http://127.0.0.1/", 1, 1, 1),
-        &fixtures::whole(fixtures::flawless(1_000, 1)),
+        &fixtures::fill_from_latencies(fixtures::flawless(1_000, 1)),
     );
     let stage = |index: usize, completed: u64| StageRow {
         start_s: index as f64 * 0.5,
@@ -674,7 +675,7 @@ fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
         latency: document.latency.service.clone(),
     };
     let stages = vec![stage(0, 400), stage(1, 600)];
-    fixtures::received(Document { stages, ..document }, bytes).to_json()
+    fixtures::with_received_bytes(Document { stages, ..document }, bytes).to_json()
 }
 
 #[test]
@@ -722,7 +723,8 @@ fn each_name_has_a_row() {
     (0..900).for_each(|_| by_name.record_response(1, Some(200), 3_000_000, false));
     (0..100).for_each(|_| by_name.record_response(2, Some(503), 1_000_000, true));
     **outcome.totals.by_name.get_or_insert_default() += &by_name;
-    fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
+    fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::fill_from_latencies(outcome)).to_json())
+        .unwrap();
     let of = |form: TableForm| {
         let inputs = vec![folder.path().to_path_buf()];
         run(&TableOptions { columns: Columns::Parts(RunParts::Names), form, ..table(inputs) }).text

@@ -162,7 +162,7 @@ fn frequent_failures_come_first() {
     ];
     let order = |failures: &[(u64, Phase, Cause)]| {
         let mut outcome = good();
-        failures.iter().for_each(|&(times, phase, cause)| fail(&mut outcome, times, phase, cause));
+        failures.iter().for_each(|&(times, phase, cause)| record_failures(&mut outcome, times, phase, cause));
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         let rows = notes_of(&plan, &outcome).into_iter().filter(|note| note.id == NoteId::Failure);
         rows.map(|note| note.text).collect::<Vec<_>>()
@@ -247,7 +247,7 @@ fn single_failures_are_singular() {
 #[test]
 fn ledger_statuses_are_noted_once() {
     let mut outcome = good();
-    fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
+    record_failures(&mut outcome, 5, Phase::Status, Cause::Status(503));
     assert_eq!(said(&outcome), Vec::<String>::new());
 }
 

@@ -42,7 +42,7 @@ fn timely_open_requests_get_no_note() {
 #[test]
 fn open_requests_may_match_the_slowest_response() {
     let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
-    let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
+    let mut outcome = outcome_with(1_000_000, Counters { open_late_at_end: 4, ..counters });
     let ten_seconds = 10_000_000_000;
     outcome.totals.counters.occupancy =
         Occupancy { in_flight_ns: ten_seconds, busy_ns: ten_seconds, open_ns: ten_seconds, ..Occupancy::default() };
@@ -81,7 +81,7 @@ fn overlong_waiting_requests_are_noted() {
 #[test]
 fn runs_without_responses_account_for_requests() {
     let counters = Counters { started: 12, failed: 2, open_at_end: 10, slots_opened: 10, ..Counters::default() };
-    let mut silent = outcome(10_000_000, counters);
+    let mut silent = outcome_with(10_000_000, counters);
     let censored = silent.totals.censored.get_or_insert_default();
     [9_970_000_000, 9_980_000_000].into_iter().for_each(|age| censored.record(age));
     let sentence = "none of the 12 requests got a complete response: 2 failed; 10 were still in flight at the end, after 9.97s \
@@ -89,7 +89,7 @@ fn runs_without_responses_account_for_requests() {
     assert_eq!(said(&silent), [sentence]);
     (silent.totals.counters.started, silent.totals.counters.failed) = (10, 0);
     assert!(said(&silent)[0].contains(": all were still in flight at the end, "), "{:?}", said(&silent));
-    let unsent = outcome(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
+    let unsent = outcome_with(10_000_000, Counters { slots_opened: 10, ..Counters::default() });
     assert_eq!(said(&unsent), ["no request could be sent"]);
 }
 

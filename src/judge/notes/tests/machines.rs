@@ -60,7 +60,7 @@ fn lost_machines_have_their_time() {
 fn lost_machines_explain_missing_measurements() {
     let lost =
         MachineShare { lost: Some("machine 2 (b): it has ended".to_owned()), elapsed: Duration::ZERO, ..half("b") };
-    let outcome = Outcome { elapsed: Duration::from_secs(1), ..outcome(1_000, Counters::default()) };
+    let outcome = Outcome { elapsed: Duration::from_secs(1), ..outcome_with(1_000, Counters::default()) };
     let said = said_of_both(outcome, [half("a"), lost]);
     assert!(said.iter().any(|words| words.starts_with("machine 2 (b): it has ended")), "{said:?}");
     assert!(!said.iter().any(|words| words.contains("no request")), "{said:?}");

@@ -18,7 +18,7 @@ use onrush_stats::buffers::{BufferSizes, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
 
 use super::*;
-use crate::fixtures::{address, fail, flawless, outcome, plan, schedule};
+use crate::fixtures::{address, flawless, outcome_with, plan, record_failures, schedule};
 use crate::judge::{JudgedRun, Judgement, judge_document};
 use crate::record::Weight;
 use crate::run::{Breakdown, Outcome, RunEnd, Shortage, WorkerShare};
@@ -71,7 +71,7 @@ fn notes_do_not_repeat_the_verdict() {
     let judged = |plan: &Plan, outcome: &Outcome| judge_document(&Document::of(plan, outcome), &plan.output);
     let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let mut refused = good();
-    fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
+    record_failures(&mut refused, 40, Phase::Connect, Cause::Errno(99));
     let occupancy = &mut refused.totals.counters.occupancy;
     (occupancy.absent_ns, occupancy.busy_ns) = (50_000_000_000, 50_000_000_000);
     let stalled = Outcome { stalls: vec![Gap { from_ns: 1_000_000_000, until_ns: 3_000_000_000 }], ..good() };
@@ -271,7 +271,7 @@ fn unexplained_connection_errors_are_counted() {
         let note = said(outcome).into_iter().find_map(|note| Some(note.split_once(" (GOAWAY): ")?.1.to_owned()));
         note.and_then(|note| Some(note.strip_suffix("; its log may say why")?.to_owned())).unwrap_or_default()
     };
-    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::ENHANCE_YOUR_CALM)));
+    record_failures(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::ENHANCE_YOUR_CALM)));
     assert_eq!(ended(&outcome), "INTERNAL_ERROR 2");
     // The server's text is shown with the code.
     let seen = outcome.http2.get_or_insert_default();
@@ -282,9 +282,9 @@ fn unexplained_connection_errors_are_counted() {
     let mut outcome = good();
     let seen = &mut outcome.http2.get_or_insert_default().connections_ended;
     (seen.named[0xb], seen.other) = (1, 12);
-    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::Reset(Code::ENHANCE_YOUR_CALM)));
+    record_failures(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::Reset(Code::ENHANCE_YOUR_CALM)));
     assert_eq!(ended(&outcome), "ENHANCE_YOUR_CALM 1, unknown code 12");
-    fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::new(4_660))));
+    record_failures(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::new(4_660))));
     assert_eq!(ended(&outcome), "ENHANCE_YOUR_CALM 1");
 }
 
@@ -408,7 +408,7 @@ fn resumption_is_noted_with_many_handshakes() {
 
 #[test]
 fn lost_threads_are_not_called_idle() {
-    let mut outcome = outcome(10_000_000, Counters::default());
+    let mut outcome = outcome_with(10_000_000, Counters::default());
     assert_eq!(said(&outcome).len(), 2);
     outcome.stuck = vec![(1, "request"), (2, "request")];
     assert_eq!(said(&outcome), Vec::<String>::new());
@@ -436,7 +436,7 @@ fn failed_connections_are_counted_with_reason() {
     let names_limit =
         |outcome: &Outcome| said_of(&plan(Dialect::Wrk, "http://h/", 10, 2, 10), outcome)[0].contains("open files");
     assert!(!names_limit(&outcome));
-    fail(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
+    record_failures(&mut outcome, 3, Phase::Connect, Cause::Errno(24));
     assert!(names_limit(&outcome));
     outcome.descriptors = None;
     outcome.totals.counters.slots_opened = 0;
@@ -517,7 +517,7 @@ fn latencies_beyond_an_hour_are_counted() {
 fn wrks_mean_is_shown_on_request() {
     // Requests are 100 µs apart. A stall of 350 µs makes the mean 80 µs; wrk would add 250 µs and 150 µs.
     let counters = Counters { started: 10, completed: 10, batches: 10, slots_opened: 1, ..Counters::default() };
-    let mut outcome = outcome(1_000, counters);
+    let mut outcome = outcome_with(1_000, counters);
     outcome.totals.latency.record_many(50_000, 9);
     outcome.totals.latency.record(350_000);
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
@@ -553,17 +553,17 @@ fn single_request_notes_fit_one_request() {
     assert_eq!(said_once(&answered(301, Some("/a"))), ["the response was 301 to /a: a run would measure the redirect"]);
     assert_eq!(said_once(&answered(304, None)), ["the response was 304"]);
     let counters = Counters { started: 1, slots_opened: 1, ..Counters::default() };
-    let mut failed = outcome(1_000, Counters { failed: 1, ..counters });
-    fail(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
+    let mut failed = outcome_with(1_000, Counters { failed: 1, ..counters });
+    record_failures(&mut failed, 1, Phase::Head, Cause::Protocol(Error::ClosedInHead));
     let sentence = "read: closed by the server inside a response head; the server's log may say why";
     assert_eq!(said_once(&failed), [sentence]);
-    let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
+    let mut silent = outcome_with(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);
     assert_eq!(said_once(&silent), ["the request got no complete response: it was abandoned (--give-up) after 30.00s"]);
     let mut hasty = plan(Dialect::Native, "http://h/", 10, 1, 1);
     (hasty.once, hasty.give_up) = (true, hasty.timeout);
     let line = "the request got no complete response: it was abandoned (--timeout) after 30.00s";
     assert_eq!(said_of(&hasty, &silent), [line]);
-    let unsent = outcome(1_000, Counters::default());
+    let unsent = outcome_with(1_000, Counters::default());
     assert_eq!(said_once(&unsent), ["no request could be sent"]);
 }

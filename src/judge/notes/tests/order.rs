@@ -8,8 +8,8 @@ fn invalidating_notes_come_first() {
     outcome.dropped = vec![(address("[::1]:8080"), 111)];
     outcome.totals.counters.failed = 6;
     outcome.totals.counters.started += 6;
-    fail(&mut outcome, 6, Phase::Head, Cause::Errno(104));
-    fail(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
+    record_failures(&mut outcome, 6, Phase::Head, Cause::Errno(104));
+    record_failures(&mut outcome, 2, Phase::Connect, Cause::Errno(24));
     let beginnings = ["connect: 2 × too many", "0.01 % of", "no response from", "read: 6", "[::1]"];
     let said = said(&outcome);
     assert_eq!(said.len(), beginnings.len(), "{said:?}");

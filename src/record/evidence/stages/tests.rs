@@ -8,7 +8,7 @@ use onrush_plan::{Dialect, Partition as PartOfAll, Random};
 use onrush_stats::Counters;
 
 use super::*;
-use crate::fixtures::{outcome, plan};
+use crate::fixtures::{outcome_with, plan};
 
 /// The result for stages (seconds, connections at the beginning and at the end) at a target with this rate.
 fn told(stages: &[(u64, u32, u32)], seed: u64, per_s: &dyn Fn(f64, f64) -> f64) -> Option<Elasticity> {
@@ -21,7 +21,7 @@ fn told(stages: &[(u64, u32, u32)], seed: u64, per_s: &dyn Fn(f64, f64) -> f64) 
         let normal = (-2.0 * (1.0 - random.uniform()).ln()).sqrt() * (TAU * random.uniform()).cos();
         (mean + mean.sqrt() * normal).round().max(0.0)
     };
-    let mut outcome = outcome(seconds * 1_000_000, Counters::default());
+    let mut outcome = outcome_with(seconds * 1_000_000, Counters::default());
     outcome.recent = (0..seconds * 10).map(&mut responses).collect();
     let mut plan = plan(Dialect::Native, "http://h/", seconds, 1, 16);
     plan.levels = Some(levels);
