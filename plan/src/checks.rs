@@ -13,7 +13,7 @@ use super::limits::CHECKS_MAX;
 pub struct Checks {
     /// The successful statuses; `None`: all below 400.
     pub status: Option<StatusList>,
-    /// Required header fields.
+    /// Header fields that every response must have.
     pub headers: Vec<ExpectedHeader>,
     /// Texts that every body must contain.
     pub body: Vec<String>,
@@ -84,7 +84,7 @@ impl StatusList {
         self.ranges.iter().any(|range| range.contains(&status))
     }
 
-    /// The list as typed.
+    /// The list of statuses as typed.
     pub fn text(&self) -> &str {
         &self.text
     }

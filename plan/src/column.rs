@@ -21,7 +21,7 @@ pub const FIELDS: [&str; 15] = [
     "verdict",
 ];
 
-/// The column of run numbers.
+/// Name of the column with the numbers of runs.
 pub const RUN: &str = "run";
 
 /// The columns computed from several runs.

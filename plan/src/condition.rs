@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::LimitedBy;
 use crate::metric::{LatencyView, Metric, Statistic};
 
-/// Terms that must all hold.
+/// A condition on a run, which holds if all of its terms do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The terms, at least one.
+    /// The terms, at least one, in the order typed.
     pub terms: Vec<Term>,
 }
 
@@ -165,7 +165,7 @@ impl StopTerm {
         (BEYOND_MIN / beyond - 1e-6).ceil() as u64
     }
 
-    /// The metric as typed.
+    /// The metric as typed, without the precision.
     pub fn name(&self) -> &str {
         self.text.split(['+', '±']).next().unwrap_or_default().trim_end()
     }

@@ -24,7 +24,7 @@ pub struct ConnectOptions {
     pub unix: Option<PathBuf>,
     /// The source addresses, used in turn by connections; `None`: the kernel's choice.
     pub sources: Option<SourceAddresses>,
-    /// The socket options.
+    /// Options set on every connection's socket.
     pub socket: SocketOptions,
 }
 
@@ -108,7 +108,7 @@ impl SourceAddresses {
         Ok(Self { first: of(network + u128::from(skipped)), count: all - skipped })
     }
 
-    /// Number of addresses.
+    /// Number of addresses in the range, at least one.
     pub fn count(self) -> u32 {
         self.count
     }

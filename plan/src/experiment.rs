@@ -19,13 +19,13 @@ pub struct Experiment {
     pub name: String,
     /// Number of measurements of each point.
     pub rounds: u32,
-    /// The order of the runs.
+    /// The order in which the runs of all points are made.
     pub order: Order,
-    /// Seed of the random order.
+    /// Seed of the order of the runs.
     pub seed: u64,
     /// Number of times that a failed run is repeated immediately.
     pub retries: u32,
-    /// The factors that vary.
+    /// The quantities that are varied.
     pub factors: Vec<Factor>,
     /// The points to measure, at least one.
     pub points: Vec<Point>,
@@ -45,7 +45,7 @@ pub struct Experiment {
     pub shown: String,
 }
 
-/// A varied quantity.
+/// A quantity that an experiment varies, with the levels to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
     /// The name of the factor.
@@ -72,7 +72,7 @@ pub struct Point {
     pub levels: Vec<usize>,
     /// Prefix of the point's file names.
     pub file: String,
-    /// The plan of the run.
+    /// The plan of every run of this point.
     pub plan: Plan,
     /// Names (as in sysctl(8)) and values of the host settings to make before the point is measured.
     pub settings: Vec<(String, String)>,
@@ -94,15 +94,15 @@ pub struct ManagedServer {
 /// Shell commands that run around points and runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hooks {
-    /// Before the first run of a point, whenever the point changes.
+    /// Runs before the first run of a point, whenever the point changes.
     pub before_point: Option<String>,
-    /// After the last run of a point.
+    /// Runs after the last run of a point, whenever the point changes.
     pub after_point: Option<String>,
-    /// Before each run.
+    /// Runs before each run of a point.
     pub before_run: Option<String>,
-    /// After each run.
+    /// Runs after each run of a point.
     pub after_run: Option<String>,
-    /// Time limit of each command.
+    /// Time limit of each hook; a hook that exceeds it has failed.
     pub timeout: Duration,
     /// True if a failing command ends the experiment.
     pub are_fatal: bool,
@@ -148,7 +148,7 @@ pub enum ResultDestination {
 }
 
 impl Experiment {
-    /// The number of planned runs.
+    /// The number of planned runs: one per point and round, without retries.
     pub fn planned_runs(&self) -> u64 {
         self.points.len() as u64 * u64::from(self.rounds)
     }

@@ -45,7 +45,7 @@ struct Reference {
 pub struct UnreadableFile {
     /// The option that names the file, or a description such as `the body`.
     pub role: &'static str,
-    /// The file's name.
+    /// The file's name as typed.
     pub name: String,
     /// The reason, in words.
     pub reason: String,

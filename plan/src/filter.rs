@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::condition::ComparisonOperator;
 
-/// A condition on a socket.
+/// A condition that selects sockets by state, address and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketFilter {
     /// The socket is in one of these states.
@@ -33,9 +33,9 @@ pub enum ConnectionEnd {
 /// An address prefix and a port; `None`: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressRange {
-    /// An address and the length of its prefix in bits.
+    /// An address and the number of its leading bits that must match; `None`: any address.
     pub prefix: Option<(IpAddr, u8)>,
-    /// The port.
+    /// The port; `None`: any port.
     pub port: Option<u16>,
 }
 

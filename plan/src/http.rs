@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// HTTP versions and settings.
+/// The HTTP versions that connections may use, and the HTTP/2 settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http {
     /// The allowed versions, the preferred first; the TLS handshake decides between them. Without TLS there is only

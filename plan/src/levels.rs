@@ -23,7 +23,7 @@ pub struct ConnectionLevels {
 /// A stage in which the number of connections is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionLevel {
-    /// The length of the stage.
+    /// The length of the stage, not zero.
     pub length: Duration,
     /// Number of connections at the beginning.
     pub from: u32,

@@ -91,10 +91,10 @@ use std::time::Duration;
 use condition::Term;
 use limits::{ABANDONED_WITHIN, RUN_ON_SLACK, SCRIPT_MAX_MIB};
 
-/// A run with everything decided.
+/// A run with everything decided: no default is left open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The target of the load.
+    /// The server to load, as parsed from the URL.
     pub target: Target,
     /// How connections are made to the target.
     #[serde(rename = "way")]
@@ -227,7 +227,7 @@ impl Plan {
     }
 }
 
-/// A Lua script.
+/// A Lua script and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LuaScript {
     /// The script's file.

@@ -19,7 +19,7 @@ pub const RATE_MAX: u64 = 1_000_000_000;
 /// Highest rate of Poisson arrivals in requests per second. Drawing a due time takes 20 to 70 ns, even for a request
 /// that is never sent: above this rate, one thread could not draw the due times as fast as they pass.
 pub const POISSON_RATE_MAX: u64 = 10_000_000;
-/// Largest number of requests due at once: a thread can send them within seconds.
+/// Largest number of requests in one burst: a thread can send them within seconds.
 pub const BURST_MAX: u64 = 1_000_000;
 /// Longest slice into which sends are gathered: longer ones would be bursts, for which there is `--arrivals`.
 pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use super::FileContents;
 use super::file_contents::UnreadableFile;
 use super::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 
-/// A request list.
+/// A list of requests, or one machine's part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestList {
     /// The file with the list.
@@ -15,7 +15,7 @@ pub struct RequestList {
     pub bodies: Vec<FileContents>,
     /// The order in which the requests are sent.
     pub order: ListOrder,
-    /// Seed of the order.
+    /// Seed of the order; unused by [`ListOrder::Seq`].
     pub seed: u64,
     /// Selects the requests of the run belonging to this part: index and number of parts.
     pub part: (u64, u64),
@@ -65,7 +65,7 @@ impl RequestList {
         })
     }
 
-    /// The list and the bodies.
+    /// The files with the list and the bodies.
     pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         [&self.file].into_iter().chain(&self.bodies)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// the largest number allowed, and `wanted` the current target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Threads that generate load.
+    /// Number of threads that generate load, at least one.
     pub threads: u32,
     /// Connections of all threads together, at least one per thread. If the number varies: the initial number, or with
     /// stages the largest number of any stage.

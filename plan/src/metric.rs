@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Percent;
 
-/// A metric of a run.
+/// A metric of a run: a named result, with all that identifies it, such as its percentage or status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// Complete responses per second.
@@ -58,7 +58,7 @@ pub enum LatencyView {
     Class(u16),
 }
 
-/// A statistic of the latencies.
+/// A statistic computed from latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Statistic {
     /// The mean.
@@ -73,7 +73,7 @@ pub enum Statistic {
     Stdev,
 }
 
-/// wrk's kinds of errors.
+/// The kinds of errors that are counted: wrk's, failed checks and abandoned requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// A connection could not be opened.
@@ -136,9 +136,9 @@ pub struct MetricDescription {
     pub columns: &'static [&'static str],
     /// Unit of the values.
     pub unit: MetricUnit,
-    /// The better direction.
+    /// Whether lower or higher values are better.
     pub better: Better,
-    /// The metric in one sentence.
+    /// The meaning of the metric in one sentence, for users.
     pub words: &'static str,
 }
 
@@ -235,12 +235,12 @@ const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'stat
 }
 
 impl MetricUnit {
-    /// True if the values of several runs add up to the total.
+    /// True if the value of several runs together is the sum of their values.
     pub fn adds_up(self) -> bool {
         matches!(self, Self::Count | Self::Bytes)
     }
 
-    /// Symbol of the unit: `us`, `1/s`, `count`.
+    /// Symbol of the unit: `us`, `1/s`, `count`; `%` for shares, although their values are 0 to 1.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Time => "us",
@@ -324,13 +324,13 @@ impl Metric {
         known.or_else(|| percent?.parse().ok().map(Self::percentile))?.in_view(view)
     }
 
-    /// The column name for programs.
+    /// The name of the metric's column in formats for programs, such as CSV.
     pub fn column(self) -> String {
         let name = self.description().columns.first().map_or(self.description().id, |name| name);
         self.view().name_prefix('_') + &self.member_name(name)
     }
 
-    /// The column name for people.
+    /// The heading of the metric's column for people; the name for programs if it has no other.
     pub fn heading(self) -> String {
         match self.description().columns.get(1).filter(|name| !name.is_empty() && self.view() == LatencyView::Shown) {
             Some(name) => self.member_name(name),
@@ -358,7 +358,8 @@ impl Metric {
         if let Self::Latency(view, _) = self { view } else { LatencyView::Shown }
     }
 
-    /// The metric in another view; `None` unless it is a latency in [`LatencyView::Shown`].
+    /// The metric in this view; [`LatencyView::Shown`] changes nothing. `None`: the metric is no latency, or already
+    /// has a view of its own.
     fn in_view(self, view: LatencyView) -> Option<Self> {
         match self {
             Self::Latency(LatencyView::Shown, statistic) => Some(Self::Latency(view, statistic)),

@@ -19,13 +19,13 @@ pub struct OutputOptions {
     pub batch_latency: bool,
     /// The percentiles to show; `None`: the usual ones, which differ between the text and the files.
     pub percents: Option<Vec<Percent>>,
-    /// The phases with separate rows.
+    /// The phases of requests that get separate rows in the text.
     pub breakout: Breakout,
     /// True for the layout of wrk-cmm.
     pub cmm_layout: bool,
     /// Format of standard output.
     pub format: Format,
-    /// The result files.
+    /// The result files to write.
     pub outputs: Vec<Output>,
     /// Which sockets to sample; `None`: none are sampled.
     pub sockets: Option<SocketSampling>,
@@ -45,7 +45,7 @@ pub struct OutputOptions {
     pub command: String,
     /// True if files may contain secrets; otherwise they are redacted.
     pub keeps_secrets: bool,
-    /// The labels of the run.
+    /// The labels of the run, each with its value (`--label`).
     pub labels: BTreeMap<String, String>,
     /// The run's position in an experiment; `None`: it is not part of one.
     pub position: Option<Position>,
@@ -76,10 +76,10 @@ impl OutputOptions {
     }
 }
 
-/// Settings of the request log.
+/// How the request log is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLogOptions {
-    /// The log file.
+    /// Path of the log file.
     pub path: PathBuf,
     /// One in `one_of` requests is logged; at least 1, which logs every request.
     pub one_of: u64,
@@ -94,7 +94,7 @@ pub struct SampleOptions {
     pub each: u32,
 }
 
-/// A result file.
+/// A file or folder to which a run writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The path as typed.
@@ -162,7 +162,7 @@ pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// Formats of standard output.
+/// What is printed on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Text in the layout of onrush or of the imitated tool.

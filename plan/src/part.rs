@@ -15,7 +15,7 @@ impl Partition {
     /// The whole, undivided.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// Part `index` of `of`.
+    /// Part `index` (from 0) of `of`; the index must be below `of`.
     pub fn new(index: u32, of: u32) -> Self {
         Self { index: index.into(), of: of.into() }
     }

@@ -9,7 +9,7 @@ use super::Plan;
 pub struct Probing {
     /// True to try half as many more requests in flight, instead of half as many.
     pub up: bool,
-    /// Time limit of the probe.
+    /// Longest time that the probe may take.
     pub time: Duration,
 }
 

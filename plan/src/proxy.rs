@@ -9,7 +9,7 @@ use super::{Request, Target};
 /// A proxy for all connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proxy {
-    /// The URL as typed.
+    /// The proxy's URL as typed.
     pub typed: String,
     /// The proxy's name, or its address without brackets.
     pub host: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The content of every request, except for its body, which may be large.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The method.
+    /// The method, such as `GET`.
     pub method: String,
     /// The request target: path and query, or the whole URL for a proxy.
     pub target: String,

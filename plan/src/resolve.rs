@@ -20,7 +20,7 @@ pub struct Unresolvable {
     pub host: String,
     /// The port as typed, or the scheme.
     pub service: String,
-    /// The resolver's reason.
+    /// The reason, in the resolver's words or onrush's.
     pub reason: String,
 }
 

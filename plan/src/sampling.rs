@@ -9,6 +9,6 @@ use super::filter::SocketFilter;
 pub struct SocketSampling {
     /// Selects sockets from this network namespace; `None`: the connections of the run.
     pub filter: Option<SocketFilter>,
-    /// The file for the samples.
+    /// The file to which the samples are written.
     pub output: PathBuf,
 }

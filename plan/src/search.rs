@@ -23,7 +23,7 @@ pub struct Search {
     pub most: u64,
 }
 
-/// The variable of a search.
+/// The quantity that a search varies, and the unit of its loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchVariable {
     /// The rate. A load is the number of requests per minute.
@@ -90,7 +90,7 @@ impl SearchVariable {
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Rate, "rate"), (Self::Connections, "connections"), (Self::Threads, "threads")];
 
-    /// The name.
+    /// The variable's name, as typed after `--over`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rate => "rate",

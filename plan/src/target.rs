@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dialect, percent_encoding};
 
-/// A parsed URL.
+/// The server and the path that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The URL exactly as typed, for the report's first line.
     pub typed: String,
-    /// The scheme.
+    /// The scheme; in the native dialect, `http` if the URL has none.
     pub scheme: Scheme,
     /// The name, or the address without brackets; an IPv6 address may end in `%zone`.
     pub host: String,
-    /// The port, if the URL names one.
+    /// The port, if the URL names one; `None`: the scheme's default port.
     pub port: Option<u16>,
     /// The port as typed, leading zeros included.
     pub port_text: Option<String>,

@@ -10,7 +10,7 @@ use super::{FileContents, UnreadableFile};
 pub struct Templates {
     /// The value files named by placeholders, each once.
     pub files: Vec<FileContents>,
-    /// The seed of random values.
+    /// The seed of `rand` and `uuid`.
     pub seed: u64,
     /// Selects the requests of the run belonging to this part: index and number of parts.
     pub part: (u64, u64),

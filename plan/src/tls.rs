@@ -51,9 +51,9 @@ pub enum TlsVersion {
 /// A suite or a group: its protocol number and its names; reports use the first name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsName {
-    /// The number on the wire.
+    /// The number that stands for the suite or group in handshakes.
     pub number: u16,
-    /// The accepted names.
+    /// The accepted names, at least one; reports use the first.
     pub names: &'static [&'static str],
 }
 

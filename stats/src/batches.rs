@@ -39,7 +39,7 @@ pub struct Batches {
     open: VecDeque<Batch>,
 }
 
-/// The precision of a metric.
+/// How precisely a metric is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrecisionEstimate {
     /// Half the width of the 95 % confidence interval, as a share of the metric's value.
@@ -67,7 +67,7 @@ impl Batches {
         self.open[ahead].latency += latency;
     }
 
-    /// Ends the first unfinished second.
+    /// Ends the first unfinished second: its responses become part of a batch.
     pub fn end_second(&mut self) {
         let second = Batch { seconds: 1, ..self.open.pop_front().unwrap_or_default() };
         let begun = match self.begun.take() {

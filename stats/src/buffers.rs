@@ -17,9 +17,9 @@ pub struct BufferSizes {
 /// Smallest and largest size of some buffers, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// Smallest size.
+    /// Smallest size, in bytes.
     pub min: u32,
-    /// Largest size.
+    /// Largest size, in bytes.
     pub max: u32,
 }
 

@@ -50,8 +50,8 @@ pub struct OfName<C: Count> {
 }
 
 impl<C: Count> ByName<C> {
-    /// Counts a response to a request whose name has this number, with its latency in nanoseconds. `status` is `None`
-    /// if the response had no head.
+    /// Counts a response to a request whose name has this number, with its latency in nanoseconds. Without a `status`,
+    /// none is counted.
     pub fn record_response(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         if self.fresh.len() == FRESH_MAX {
             self.sort();

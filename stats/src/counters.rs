@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Occupancy;
 
-/// Counts of events.
+/// Counts of what happened while measuring.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests whose first byte was handed to the kernel.

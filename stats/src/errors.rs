@@ -49,7 +49,7 @@ impl Phase {
     }
 }
 
-/// Cause of a failure.
+/// Cause of a failure, as data; the example of a row shows what the server did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     /// The operating system reported a failure of the peer or the network, or a lack of resources, with this error
@@ -144,9 +144,9 @@ impl TlsFailure {
 /// The failures of one phase and cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureRow {
-    /// The phase.
+    /// The phase in which the requests failed.
     pub phase: Phase,
-    /// The cause.
+    /// The cause that the failures share.
     pub cause: Cause,
     /// Number of failures with this phase and cause.
     pub count: u64,
@@ -214,7 +214,7 @@ impl Ledger {
         self.rows.iter_mut().for_each(|row| row.example = shown(&row.example));
     }
 
-    /// Forgets everything.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.rows.clear();
     }

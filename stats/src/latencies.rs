@@ -35,7 +35,7 @@ pub(super) fn share_rounded_down(count: u64, part: u64, whole: u64) -> u64 {
 }
 
 impl Latencies {
-    /// Adds recorded latencies.
+    /// Adds the latencies of a distribution.
     pub fn record<C: Count>(&mut self, latency: &Distribution<C>) {
         self.sum_ns += latency.sum();
         self.max_ns = self.max_ns.max(latency.max().unwrap_or(0));

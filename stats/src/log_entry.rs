@@ -5,7 +5,7 @@ use super::{Cause, Phase};
 /// One request. Times are in nanoseconds since the planned start of measuring, and negative before that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Due time.
+    /// Time at which the request was due; without a rate, at which a connection was free for it.
     pub due_ns: i64,
     /// Time at which the first byte was handed to the kernel.
     pub sent_ns: i64,
@@ -19,7 +19,7 @@ pub struct LogEntry {
     pub status: Option<u16>,
     /// The number of the request's name, from 1; zero: the request has no name.
     pub name: u16,
-    /// The outcome.
+    /// The outcome of the request.
     pub fate: Fate,
 }
 

@@ -9,7 +9,7 @@ use super::TcpInfo;
 /// Sums over readings. Of each connection's counters, the increase since its previous reading is added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketStats {
-    /// Number of readings.
+    /// Number of readings, one per connection and time.
     pub readings: u64,
     /// Readings with a request in flight.
     pub in_flight: u64,

@@ -4,12 +4,12 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The connections open at the end, and their requests.
+/// The connections open at the end of a run and the requests on each, if the requests per connection are not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionSpread {
     /// Number of connections.
     pub connections: u64,
-    /// Number of requests.
+    /// Number of requests on these connections, over their whole life.
     pub requests: u64,
     /// Largest number of requests on one connection.
     pub most: u64,

@@ -46,7 +46,7 @@ pub struct RowFigures {
     pub errors: Errors,
     /// Requests without a good response in time, each counted once, as in the metric `errors`.
     pub erroneous: u64,
-    /// The service latencies.
+    /// The service latencies of complete responses.
     pub latency: Latencies,
     /// The latencies from due times; empty in a closed loop.
     pub scheduled: Latencies,

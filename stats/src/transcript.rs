@@ -26,7 +26,7 @@ const FRAME_MAX: usize = 8 * 1024;
 /// One request and its response, with their times.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    /// The beginning of the sent bytes.
+    /// The beginning of the sent bytes, up to [`SENT_MAX`].
     pub sent: Vec<u8>,
     /// True if the request is among the sent bytes.
     pub has_request: bool,
@@ -51,7 +51,7 @@ pub struct Transcript {
     pub frames_left_out: u64,
     /// The last frames, if there are more; each with true if the client sent it.
     pub last_frames: VecDeque<(bool, ReadableFrame)>,
-    /// Start of the connect.
+    /// Time at which the connection attempt began.
     pub connecting: Nanos,
     /// Time at which the connection was established.
     pub connected: Nanos,
@@ -98,7 +98,7 @@ impl Transcript {
         self.unread.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Records a head.
+    /// Records a complete head, which is no longer `unread`.
     pub fn record_head(&mut self, bytes: &[u8]) {
         self.unread.drain(..self.unread.len().min(bytes.len()));
         let room = HEAD_MAX - self.head.len();

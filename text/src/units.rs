@@ -59,7 +59,7 @@ pub fn format_percentage(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// The number of decimals for a percentage.
+/// The number of decimals with which a percentage is shown: the smaller it is, the more, up to two.
 pub fn percent_decimals(percent: f64) -> usize {
     match percent.abs() {
         size if size >= 9.95 => 0,

@@ -14,9 +14,9 @@ use super::rate::Rate;
 pub struct Stage {
     /// The length of the stage; `None`: until the run ends.
     pub length: Option<Duration>,
-    /// Rate at the beginning.
+    /// Rate at the beginning of the stage.
     pub from: Rate,
-    /// Rate at the end.
+    /// Rate at the end of the stage; if it differs from `from`, the rate changes linearly.
     pub to: Rate,
 }
 

@@ -112,7 +112,8 @@ impl KnownSecrets {
         String::from_utf8_lossy(&self.redact(text.as_bytes())).into_owned()
     }
 
-    /// Typed text as rendered by `shown` ([`super::url`], [`super::text`] or [`super::body`]), without these secrets.
+    /// Typed text as rendered by `shown` ([`super::redact_url`], [`super::redact_text`] or [`super::redact_body`]),
+    /// without these secrets.
     pub fn redact_typed(&self, text: &str, shown: impl FnOnce(&str) -> String) -> String {
         if self.are_shown { text.to_owned() } else { self.hide_in(&shown(text)) }
     }

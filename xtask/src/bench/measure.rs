@@ -48,7 +48,7 @@ pub struct RoundSample {
     pub requests: f64,
     /// Requests per second, as reported by the generator.
     pub per_second: f64,
-    /// Running time of the generator.
+    /// Running time of the generator, in seconds.
     pub elapsed_s: f64,
     /// Processor time of the generator, user and system, in microseconds.
     pub cpu_us: f64,

@@ -81,7 +81,7 @@ pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> 
 ///
 /// # Errors
 ///
-/// If no server accepts connections within [`PATIENCE`].
+/// If no server accepts connections in time.
 pub fn wait(origin: &str) -> io::Result<()> {
     let address = origin.rsplit('/').next().unwrap_or(origin);
     let began = Instant::now();
