@@ -152,7 +152,7 @@ impl ProbeCourse {
         };
         let Some(repeats) = fits(base.ticks, 0.0) else {
             let mut needed = base.ticks.max(1);
-            // The advice is a length that most likely decides.
+            // Advise a length with which a probe most likely decides.
             while fits(needed, 1.0).is_none() && needed < u64::from(u32::MAX) {
                 needed += needed.div_ceil(20);
             }

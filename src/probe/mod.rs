@@ -216,7 +216,7 @@ impl ProbedRun<'_> {
                 completed: round_preserving_sum(&ticks[from..from + window.ticks as usize]),
             }
         };
-        // The two windows compared come first.
+        // The two windows that are compared come first.
         let of = |is: &dyn Fn(u32) -> bool| -> Vec<Slot> {
             course.windows.iter().filter(|window| is(window.in_flight)).map(slot).collect()
         };

@@ -134,7 +134,7 @@ impl MeasuredRate {
 
     /// Standard error of the logarithm of the rate, without the error from cut bursts.
     pub fn standard_error(&self) -> f64 {
-        // One response more or less is always chance.
+        // A difference of one response is always due to chance.
         (self.dispersion * self.responses + 1.0).sqrt() / self.responses
     }
 
@@ -247,7 +247,7 @@ mod tests {
             .collect();
         let mean = random.iter().map(|rate| rate.dispersion).sum::<f64>() / 200.0;
         assert!((0.9..1.5).contains(&mean), "{mean}");
-        // Bursts of all requests in flight. The cycle is no multiple of a tick.
+        // All requests in flight form one burst. The cycle is not a multiple of a tick.
         let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
         let bursts = MeasuredRate::from_ticks(&bursts, 8, of_cycle(8, 3.7)).unwrap();
         assert!(bursts.standard_error() < 0.02, "{bursts:?}");
@@ -262,7 +262,7 @@ mod tests {
         for (later, has) in [(7.5, true), (8.5, false), (12.5, true), (11.5, false)] {
             assert_eq!(has_drifted(&at(10.0, 400), &at(later, 20)), has, "{later}");
         }
-        // Half the rate over few responses, by chance.
+        // By chance, half the rate in a window with few responses.
         let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, of_cycle(4, 8.0)).unwrap();
         assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
     }

@@ -99,7 +99,7 @@ pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
     }
-    // Names with errors, and the sum of unnamed requests, are always shown.
+    // Names with errors, and the row for unnamed requests, are always shown.
     let mut shown: Vec<usize> = (0..document.names.len()).collect();
     shown.sort_by_key(|index| {
         let it = &document.names[*index];

@@ -336,7 +336,7 @@ mod tests {
         let fewer = spectrum(&Distribution::new());
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
         assert_eq!(labels(&fewer, false).len(), LISTED.len());
-        // Unanswered requests count, too.
+        // Unanswered requests are included.
         let mut censored = Distribution::new();
         censored.record(1);
         let enough = spectrum(&censored);

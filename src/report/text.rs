@@ -132,7 +132,7 @@ impl ReportTotals {
         if errors.check > 0 {
             text += &format!("  Failed checks: {}\n", errors.check);
         }
-        // A single status of success needs no line.
+        // If all responses had the same status of success, no line is needed.
         if !matches!(statuses[..], [] | [(200..300, _)]) {
             text += &format!("  Status {}\n", counts(statuses));
         }

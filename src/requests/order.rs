@@ -69,7 +69,7 @@ impl RequestNumbering {
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
-            // A longer cycle is never completed.
+            // A run never completes a longer cycle.
             self.length = (self.length / gcd(self.length, turn)).saturating_mul(turn);
         }
         let (worker, workers) = self.worker;
@@ -170,7 +170,7 @@ mod tests {
                 let numbers = RequestNumbering::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
                 let mut counts = vec![0; length as usize];
                 numbers.take(rounds as usize).for_each(|k| counts[(k % length) as usize] += 1);
-                // A list of which several machines each have one part keeps its mix.
+                // A list keeps its mix if several machines each send one part of the run.
                 let shared = gcd(length, step);
                 let expected = rounds * shared / length;
                 let all = counts.iter().filter(|count| **count > 0);

@@ -146,7 +146,7 @@ fn encode_request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Socket
     message
 }
 
-/// The bytes of a message about a socket; `None` after the last message.
+/// The bytes of a message about a socket; `None` if the reply has ended.
 type SocketAttributes<'a> = Option<&'a [u8]>;
 
 /// Splits a reply into messages, up to a truncated one.

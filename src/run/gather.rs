@@ -73,7 +73,7 @@ impl Gathered {
         let mut frames = encode_jobs(plan, &parts, row)?;
         frames.resize(self.count as usize, Vec::new());
         self.server.send_request(CoordinatorRequest::Prepare(WorkerJobs { frames, row }));
-        // With many machines, report each tenth of them.
+        // With many machines, report the progress at each tenth of them.
         let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
         let mut told = None;
         let mut tell = |observers: &mut [&mut dyn Observer], there, prepared| {

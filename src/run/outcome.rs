@@ -83,7 +83,7 @@ pub struct Outcome {
     pub transcript: Option<Box<Transcript>>,
     /// The secrets of the plan, to be redacted; empty if they may be shown.
     pub known: KnownSecrets,
-    /// Number of requests that the script pipelines, if known before the run.
+    /// Number of requests in the script's first batch, if known before the run.
     pub batch: usize,
     /// True if pauses in a script delayed requests.
     pub pauses: bool,
@@ -134,7 +134,7 @@ pub(super) struct StuckThread {
 pub enum Breakdown {
     /// The script failed: the error and its position, as shown to the user.
     Script(String),
-    /// The script asked the program to exit with this code.
+    /// The script called `os.exit` with this code.
     Exit(i32),
     /// A thread (numbered from 1) panicked: a bug in onrush. Its measurements since the last hand-over are missing.
     Bug(usize),
@@ -391,7 +391,7 @@ impl Outcome {
         self.breakdown = self.breakdown.take().or(breakdown);
     }
 
-    /// True if a thread returned no result, so that its last measurements are missing.
+    /// True if a thread returned no result, so that its latest measurements are missing.
     pub fn has_lost_threads(&self) -> bool {
         self.count_lost_threads() > 0
     }

@@ -200,7 +200,7 @@ pub(super) fn list_requests(plan: &Plan, parts: &RequestParts) -> anyhow::Result
     listed.prepare_values().map(Some).map_err(Error::msg)
 }
 
-/// Removes one worker's share from the rest, which is shared by `workers` workers.
+/// Removes the share of the next worker from `rest`, which `workers` workers share.
 fn take_worker_share<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }

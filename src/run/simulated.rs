@@ -52,7 +52,7 @@ enum TurnOutcome {
 enum WorkerState {
     /// Waits for an order.
     Waiting,
-    /// The script did not return from the last order.
+    /// The script did not return from the previous order.
     Lost,
     /// Has ended, and waits for an order.
     Staying,
@@ -117,7 +117,7 @@ impl WorkerHandle {
         if !matches!(self.state, WorkerState::Waiting | WorkerState::Staying) {
             return;
         }
-        // A departed worker is detected below.
+        // If the worker has gone, that is detected below.
         let _ = self.orders.send(until);
         self.state = loop {
             match self.turns.recv_timeout(PATIENCE) {
@@ -148,10 +148,10 @@ fn run_worker(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turn
 }
 
 fn run_turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
-    // A run that could not start, or ended without this worker, has no use for its further turns.
+    // Nobody needs further turns of a run that could not start, or that ended without this worker.
     let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
-    // The runs of a search must not all be alike.
+    // The runs of a search must not all draw the same network.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.into_engine(backend).without_account());

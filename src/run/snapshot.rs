@@ -154,17 +154,17 @@ pub struct Collector {
     past_ns: Vec<u64>,
     /// Number of rows returned.
     given: u64,
-    /// The following rows, as far as there are recordings.
+    /// The rows that follow, as far as anything was recorded for them.
     seconds: VecDeque<RowFigures>,
-    /// Rows with all their measurements, if an observer wants them.
+    /// Rows with all their measurements, if an observer asked for them.
     pub(super) wholes: Option<WholeRows>,
-    /// The responses of the last minute, if an observer wants them.
+    /// The responses of the last minute, if an observer asked for them.
     pub(super) recent_counts: Option<RecentCounts>,
     /// Start time and response count of the window for the current rate, about a second ago; including the warm-up.
     mark: (Duration, u64),
     rate: f64,
     rate_of: (Duration, Duration),
-    /// Total lateness (in nanoseconds) and number of the requests sent, as of at most a second ago.
+    /// Total lateness (in nanoseconds) and number of the requests sent, up to a moment at most a second ago.
     late_mark: (u128, u64),
 }
 
@@ -322,7 +322,7 @@ impl Collector {
         let with_warm_up = requests + before_run;
         let is_warming_up = since_start < warm_up;
         if !is_warming_up && self.mark.0 < warm_up {
-            // The warm-up has its own rate.
+            // The rate of the warm-up is measured separately.
             self.mark = (warm_up, before_run);
         }
         let (since, before) = self.mark;

@@ -62,7 +62,7 @@ impl Prepared {
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         let row = observers.iter().filter_map(|observer| observer.first_row_max()).min();
-        // In virtual time, watching is free.
+        // In virtual time, checking often costs nothing.
         let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.workers, Workers::Simulated(_));
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         let whole_row = observers.iter().find_map(|observer| observer.full_row_length());
@@ -174,7 +174,7 @@ impl<'a> Supervisor<'a> {
             false => Some(None),
         };
         let callbacks: Option<Vec<_>> = self.prepared.links.iter().enumerate().map(look).collect();
-        // A single request may be late for other reasons, such as a pause: only time in callbacks counts.
+        // A single request may be late for other reasons, such as a pause: here only time spent in callbacks matters.
         let due = self.due_end().filter(|_| !self.plan.once || callbacks.is_some());
         let since = self.overdue.check_overdue(due, self.elapsed());
         let stuck = |callback: Option<_>| match callback {
@@ -261,7 +261,7 @@ impl<'a> Supervisor<'a> {
         for (index, ended) in self.ends.iter_mut().enumerate() {
             if let Some(end) = self.prepared.workers.take_end(index) {
                 match self.prepared.workers {
-                    // Its last row has arrived already.
+                    // The worker's last row has arrived already.
                     Workers::Remote(_) => self.collector.leave_worker(index),
                     Workers::Threads(_) | Workers::Simulated(_) => self.collector.end_worker(index, &end.interval),
                 }
@@ -322,7 +322,7 @@ impl<'a> Supervisor<'a> {
     /// Reports the progress if it is due.
     fn show_progress_if_due(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
-        // A check that comes slightly early must not delay the report to the next one.
+        // A check made slightly early must not put the report off until the next one.
         if elapsed + WATCH > self.shown_at + SHOW && self.over.is_none() {
             self.shown_at = elapsed;
             let notify =
@@ -373,12 +373,12 @@ impl<'a> Supervisor<'a> {
                 Some(Tail::new(workers, control, parts, self.clock.clone(), begun, outcome.elapsed))
             }
             _ => {
-                // If a thread was lost, the others must not stay.
+                // If a thread was lost, the other workers must not stay.
                 control.stop();
                 None
             }
         };
-        // A thread that never returned may have handed over after its due end.
+        // A thread that never returned may have handed over after it was due to end.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, RunEnd::Refused { .. }) {

@@ -129,7 +129,7 @@ impl Tail {
                 if ticks.len() < to {
                     ticks.resize(to, 0.0);
                 }
-                // A late hand-over does not say when its responses came: spread them evenly.
+                // A late hand-over does not reveal when its responses arrived: spread them evenly.
                 let each = interval.counters.completed as f64 / (to - from) as f64;
                 ticks[from..to].iter_mut().for_each(|tick| *tick += each);
                 *until = through;

@@ -90,7 +90,7 @@ impl StopRule {
         self.until.as_ref().is_some_and(|until| until.reached)
     }
 
-    /// Evaluates the batches a last time, at the end of the run.
+    /// Evaluates the batches one last time, at the end of the run.
     pub fn into_result(mut self) -> Option<StopRuleResult> {
         if !self.is_reached() {
             self.evaluate_batches();
@@ -196,7 +196,7 @@ mod tests {
         let mut rules = words.map(|words| parse_rule(&format!("--until {words}")));
         for second_s in 1..=30 {
             let mut interval = random_second(&mut random, 1);
-            // Slower and slower error pages do not affect successes.
+            // Error pages that get slower and slower do not affect successes.
             for _ in 0..100 {
                 interval.latency.record(10_000_000 * second_s);
                 interval.by_class.get_or_insert_default().record(503, 10_000_000 * second_s);
@@ -230,7 +230,7 @@ mod tests {
         let mut looks = Vec::new();
         for _ in 0..35 {
             let before = rule.look_at;
-            // The interval of a steadily growing latency never gets narrow.
+            // If the latency grows steadily, the interval never gets narrow.
             let mut interval = random_second(&mut random, 1);
             interval.latency.record_many(1_000_000 * (1 + rule.seconds), 1_000);
             rule.record_interval(0, &interval);

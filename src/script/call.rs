@@ -20,7 +20,7 @@ const HANDLER: c_int = 1;
 const REQUEST: c_int = 2;
 const RESPONSE: c_int = 3;
 const DELAY: c_int = 4;
-/// The last returned text. While it is kept here, no other text can have the same address.
+/// The text that was returned last. While it is kept here, no other text can have the same address.
 const LAST: c_int = 5;
 
 /// Registry keys under which values are kept until they are put on the stack.
@@ -166,7 +166,7 @@ pub unsafe fn pass_response(raw: *mut lua_State, telling: &ResponseArguments<'_>
     unsafe { call_protected(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
 }
 
-/// Calls the function at `place`. On success the results are on top of the stack; on an error nothing is.
+/// Calls the function at `place`. Leaves the results on top of the stack, or nothing after an error.
 ///
 /// # Safety
 ///

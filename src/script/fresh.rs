@@ -1,4 +1,4 @@
-//! Creates a Lua state with everything in place before the script runs.
+//! Creates a Lua state in which everything is ready before the script runs.
 
 use std::rc::Rc;
 

@@ -160,7 +160,7 @@ mod tests {
             let began = meter.begin_call_at(tick(from_ns), || start);
             meter.end_call_at(began, tick(until_ns), || start + Duration::from_nanos(until_ns - from_ns));
         };
-        // Short, long, a hundred in close succession, and every other millisecond.
+        // Calls that are short, long, a hundred in close succession, and one every other millisecond.
         call(1, 2);
         call(5, 306);
         (0..100).for_each(|n| call(400 + n, 401 + n));
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn rare_long_calls_count_whichever_calls_are_timed() {
-        // One call in a hundred is long, and none of the long ones is timed. The coarse clock is off by less than a
+        // One call in a hundred is long, and none of the long ones is timed. The coarse clock is off by less than one
         // tick.
         let share = estimated_share(600, |call| if call > 100 && call % 100 == 1 { 60_000_000 } else { 1_000 });
         assert!((1.0 - 4.0 / 60.0..1.0 + 4.0 / 60.0).contains(&share), "{share}");

@@ -120,7 +120,7 @@ impl RefusedRequest<'_> {
                 format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", quote_start(path))
             }
             Some(' ') => format!("a blank in {name} {}; write %20", quote_start(path)),
-            // Bytes that are not UTF-8 have no character to encode.
+            // Bytes that are not UTF-8 do not form a character that could be encoded.
             Some('\u{fffd}') => format!("a byte above 127 in {name} {}; write it as %XX", quote_start(path)),
             Some(strange) => format!("{strange:?} in {name} {}; write {}", quote_start(path), percent_encoded(strange)),
             None if !path.starts_with(['/', '*']) && !path.contains("://") => {

@@ -51,7 +51,7 @@ pub fn add_command_functions(lua: &Lua, native: &Table, ends_for_good: bool) -> 
     let of = Rc::clone(&piped);
     let popen = move |_: &Lua, (file, command, is_read): (i32, LuaString, bool)| {
         let mut piped = of.borrow_mut();
-        // Some files are never closed.
+        // Scripts leave some files open for good.
         piped.retain_mut(|(_, running)| !matches!(running.child.try_wait(), Ok(Some(_))));
         let command = if ending().is_some() { b":".to_vec() } else { command.as_bytes().to_vec() };
         Ok(match pipe_command(file, &command, is_read) {

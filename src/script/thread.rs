@@ -67,7 +67,7 @@ impl ScriptThread {
 
     /// Passes a response to the script's `response`.
     pub fn pass_response(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
-        // wrk then has no table of headers to pass.
+        // In that case wrk has no table of headers to pass.
         if self.is_compat && self.wants.headers && !fields::has_fields(response.head) {
             return Ok(());
         }

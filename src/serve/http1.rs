@@ -160,7 +160,7 @@ impl Http1Connection {
         if self.socket.readable && !self.socket.receive_input(&mut resources.input) {
             return Http1Step::Stop(AfterTurn::Close);
         }
-        // Taken out because requests borrow from it.
+        // Taken out of `resources`, because requests borrow from it.
         let input = std::mem::take(&mut resources.input);
         let used = self.take_requests(&input, resources);
         if used < input.len() {
@@ -217,7 +217,7 @@ impl Http1Connection {
         let Some(head) = parse_head(input)? else { return Ok(0) };
         self.numbers.request += 1;
         if is_plain_request(&head) {
-            // The request of nearly every benchmark: no routing, no allocation.
+            // Nearly every request of a benchmark takes this path: no routing, no allocation.
             resources.counters().add_request();
             resources.output.extend_from_slice(PLAIN);
             return Ok(head.size);

@@ -135,7 +135,7 @@ impl Drop for Admission {
         let Some(line) = lines.get_mut(&self.limit) else { return };
         let next = line.leave_queue(self.number, self.free_at.map_or(now, |at| at.min(now)));
         if line.given.is_empty() {
-            // No waiter is left: it would have been given a place.
+            // No claim is waiting: it would have been given the place.
             lines.remove(&self.limit);
         }
         drop(lines);

@@ -1,4 +1,4 @@
-//! A response as plain data: its parts, its timing, and the fate of the connection.
+//! A response as plain data: its parts, its timing, and what happens to the connection.
 //!
 //! Independent of the protocol, except for parts that only HTTP/1.1 can express. Nothing is sent here.
 

@@ -56,7 +56,7 @@ impl TlsSession {
     /// The state of a new connection; `None` on failure.
     pub(super) fn new(settings: &TlsSettings) -> Option<Self> {
         let mut connection = ServerConnection::new(Arc::clone(&settings.0)).ok()?;
-        // No limit: callers write a bounded amount, and wait until the kernel has taken it.
+        // No limit is needed: callers write a bounded amount, and wait until the kernel has taken it.
         connection.set_buffer_limit(None);
         Some(Self(Box::new(connection)))
     }

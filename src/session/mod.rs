@@ -91,7 +91,7 @@ fn run_plan(
     observers.iter_mut().for_each(|observer| observer.on_resolved(&choice, &addresses));
     let listener =
         observers.iter_mut().find_map(|observer| observer.script_listener()).unwrap_or_else(|| Arc::new(|_| ()));
-    // A script may run for any time, even endlessly, before the run starts.
+    // A script may run for any length of time, even forever, before the run starts.
     let mut script = interrupt.run_blocking(|| load(plan, &addresses, listener))?;
     if interrupt.is_requested() {
         return Ok(nothing());

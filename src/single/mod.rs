@@ -100,7 +100,7 @@ fn run_steps(plan: &mut Plan) -> u8 {
         Ok(ran) => ending.conclude(ran, opening, files),
         Err(error) => {
             ending.record_error(&error);
-            // Removes files that were only opened.
+            // Removes files that were opened but not written.
             drop(files);
             opening.screen
         }
@@ -156,7 +156,7 @@ impl RunEnding<'_> {
             self.undecided = vec!["--fail-if verdict"];
         }
         let (first_lines, mut screen) = (opening.take_first_lines(), opening.screen);
-        // The files and the report are functions of this judgement.
+        // The files and the report depend on this judgement alone.
         let judged = self.take_step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
         self.our_fault = judged.as_ref().and_then(|judged| judged.strict_failure(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
@@ -368,7 +368,8 @@ fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> 
         if interrupt.is_requested() {
             return Ok((EXIT_NOTHING_COMPLETED, broken));
         }
-        // The kernel frees the memory of a ring with a delay, and unprivileged users have little memory for rings.
+        // The kernel frees the memory of a ring only after a while, and unprivileged users may lock little memory for
+        // rings.
         let io = if matches!(plan.io, Io::Sim(_)) { plan.io.clone() } else { Io::Epoll };
         let plan = Plan { list: Some(list), io, ..plan.clone() };
         let outcome = session::run(&plan, interrupt, &mut [])?.outcome;

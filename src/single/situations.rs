@@ -199,7 +199,7 @@ impl Situation {
             let is_disturbed = !self.scenario.fault.is_empty() || !self.scenario.stall.is_empty();
             let asked_per_s = (load * about_per_s).round();
             let load = if is_disturbed { f64::INFINITY } else { asked_per_s / x };
-            // The number of arrivals in the run and their service times are both random.
+            // The number of requests that become due and their service times are both random.
             let error = 1.0 / (asked_per_s * self.duration_s as f64).sqrt();
             return (KnownAnswer::Rate { load, error }, x);
         }
@@ -312,7 +312,7 @@ fn limits_are_never_confidently_wrong() {
     let [decided, unclear, unaffordable] =
         [AnswerClass::Right, AnswerClass::Unclear, AnswerClass::Unaffordable].map(|class| count(class, false));
     let undecided = count(AnswerClass::Unclear, true);
-    // A rate has no probe.
+    // A run at a rate has no probe.
     let counts = format!(
         "{right} right, {unclear} unclear, {unaffordable} not affordable, {wrong} wrong; {undecided} rates unclear"
     );

@@ -91,7 +91,7 @@ impl Journal {
             // The previous owner of the lock may have removed the file before we got the lock.
             let ours = file.metadata()?;
             if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                // No other user may control the restoration by root.
+                // No other user may decide what root restores.
                 let is_own = ours.uid() == rustix::process::geteuid().as_raw();
                 return if is_own { Ok(Self { path: path.to_owned(), file }) } else { Err(Unlocked::Foreign) };
             }

@@ -49,7 +49,7 @@ impl Loan {
         let here = KernelNamespace::read()
             .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: error_reason(&error) })?;
         let mut journal = Journal::open(directory, &here.namespace)?;
-        // A new boot has undone the changes of earlier ones.
+        // The machine has lost the changes of earlier boots.
         let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);
         if let Some(left) = left {
             return Err(SysctlRefusal::Leftover(left.pid));

@@ -190,7 +190,7 @@ impl Channel {
                 Err(error) => return Err(error),
             }
             let state = self.tls.process_new_packets().map_err(|error| {
-                // TLS alerts the peer to the error if it still listens.
+                // TLS has an alert for the peer, which names the error; the peer may be gone.
                 let _ = self.tls.write_tls(&mut self.socket);
                 io::Error::new(ErrorKind::InvalidData, error)
             })?;

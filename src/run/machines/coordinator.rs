@@ -453,7 +453,7 @@ impl Coordinator {
         self.acts.push_back(ConnectionAction::Close(peer));
         let Some(index) = self.find_worker(peer) else { return };
         let words = self.describe_worker(index);
-        // Workers leave a silent coordinator.
+        // A worker hangs up if the coordinator is silent for too long.
         let is_recent =
             |(when, length): &(Duration, Duration)| self.looked < *when + RECENTLY && *length >= self.rules.loss;
         let still = self
@@ -493,7 +493,7 @@ impl Coordinator {
         format!("machine {} ({name})", index + 1)
     }
 
-    /// Detects a standstill of this machine since the last call: suspension, or no processor.
+    /// Detects whether this machine has stood still since the last call: it was suspended, or had no processor.
     pub fn detect_standstill(&mut self, now: Duration) {
         let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if stood_still >= self.rules.loss / 5 {
@@ -515,7 +515,7 @@ impl Coordinator {
             let slot = &self.slots[index as usize];
             let Some(peer) = slot.peer else { continue };
             let silent = now.saturating_sub(slot.heard);
-            // A worker that still receives its files sends nothing; --join-timeout limits that time.
+            // A worker that is still receiving its files sends nothing; --join-timeout limits that time.
             let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
             let is_receiving = slot.state == SlotState::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {

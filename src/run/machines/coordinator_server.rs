@@ -146,7 +146,7 @@ impl Drop for CoordinatorServer {
         self.send_request(CoordinatorRequest::Dismiss);
         self.asks = None;
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
-        // Workers should be told before the process ends; the thread ends afterwards.
+        // Workers should be told before the process ends. The thread ends once they have been.
         let begun = Instant::now();
         while begun.elapsed() < FAREWELL && !matches!(self.told.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected))
         {
@@ -225,7 +225,7 @@ impl CoordinatorThread {
             self.coordinator.on_tick(now);
             self.execute_actions();
             for told in self.coordinator.told.drain(..) {
-                // At the end nobody listens any more.
+                // At the end, nobody receives the events any more.
                 let _ = self.tell.send(told);
             }
         }
@@ -261,7 +261,7 @@ impl CoordinatorThread {
     }
 
     fn accept_peers(&mut self, now: Duration) {
-        // Silent strangers must not keep workers out, and a crowd of strangers must not keep this thread from the
+        // Silent strangers must not keep workers out, and a crowd of them must not keep this thread from serving the
         // workers.
         for _ in 0..self.rules.max_peers() {
             let is_full = self.peers.len() >= self.rules.max_peers();
@@ -328,7 +328,7 @@ impl CoordinatorThread {
                 self.peers.remove(&peer);
                 continue;
             }
-            // These bytes arrived only now.
+            // The bytes just pumped arrived only now.
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if conn.channel.take_received() {

@@ -196,7 +196,7 @@ mod tests {
             row.counters.occupancy.in_flight_ns = in_flight_ns;
             row
         };
-        // 20,000 connections for four days.
+        // Corresponds to 20,000 connections over four days.
         assert!(Bound::default().admit_figures(&occupied(4 * 86_400_000_000_000 * 20_000), 1));
         assert!(!Bound::default().admit_figures(&occupied(u64::MAX), 1));
     }

@@ -276,7 +276,7 @@ impl Remote {
                 outcome.stuck.extend(stuck);
                 let breakdown = match done.breakdown {
                     Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread.min(done.shares.len()))),
-                    // All machines have the same script, so the reason may lie in the machine.
+                    // All machines have the same script, so the machine may be the reason.
                     Some(Breakdown::Script(words)) => Some(Breakdown::Script(format!(
                         "machine {} ({}): {words}",
                         outcome.machines.len() + 1,
@@ -345,7 +345,7 @@ impl RemoteMachine {
         self.share.shortage = done.shortage;
         self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
-        // A machine that never measured has no load.
+        // A machine that never measured had no load.
         let load = |share: &WorkerShare| {
             let activity = share.activity.filter(|_| done.elapsed_ns > 0)?;
             Some(activity.worked_ns() as f64 / activity.wall_ns.max(done.elapsed_ns) as f64)
@@ -388,9 +388,9 @@ mod tests {
         assert_eq!((count, open_loop.due, open_loop.censored.count()), (390, 390, 390));
         let [oldest, youngest] = [open_loop.censored.max(), open_loop.censored.min()].map(Option::unwrap_or_default);
         assert!((970_000_000..=980_000_000).contains(&oldest) && youngest <= 2_500_000, "{oldest} {youngest}");
-        // All were sent, or more than were due by that time.
+        // All due requests were sent, or more than were due by that time.
         assert_eq!((count_unsent_after(440, |_| ()).0, count_unsent_after(441, |_| ()).0), (0, 0));
-        // No more than the plan has, and none from the warm-up.
+        // Counts no more requests than the plan has, and none from the warm-up.
         assert_eq!(count_unsent_after(50, |part| part.stop.requests = Some(60)).0, 10);
         assert_eq!(count_unsent_after(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
         let bursts = |part: &mut Plan| {

@@ -154,7 +154,7 @@ impl Joining<'_> {
         let has_told = Cell::new(false);
         loop {
             match self.try_to_join(begun, &has_told, interrupt) {
-                // Other connections may occupy all the coordinator's places.
+                // Other connections may be occupying all the coordinator's places.
                 Err(NotJoined::NoAnswer { address, reason })
                     if begun.elapsed() < self.patience && !interrupt.is_requested() =>
                 {
@@ -248,7 +248,7 @@ impl Joining<'_> {
                 let place = (index, machines, self.name.to_owned());
                 Ok(WorkerClient::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
             }
-            // A peer that does not know the secret cannot declare this worker unneeded.
+            // A peer that does not know the secret must not be able to turn this worker away.
             Welcome::Refused { refusal, proof }
                 if refusal != JoinRefusal::Secret && !self.token.verify_proof(Role::Coordinator, &exporter, &proof) =>
             {
@@ -450,7 +450,8 @@ impl ClientThread {
                         let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Stop));
                     }
                     CoordinatorMessage::Dismiss => {
-                        // The end of the connection is no longer a loss; a run in progress has no recipient.
+                        // From now on, the end of the connection is not a loss; nobody will receive the results of a
+                        // run in progress.
                         self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Dismiss));
                         self.is_over.store(true, Ordering::Relaxed);
@@ -475,7 +476,7 @@ impl ClientThread {
                 break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
             }
         };
-        // Nobody sums later requests.
+        // Nobody would count further requests.
         self.is_stopped.store(true, Ordering::Relaxed);
         let _ = self.order.send(WorkerCommand::Lost(why));
         self.is_over.store(true, Ordering::Relaxed);

@@ -89,7 +89,7 @@ impl Poller {
             looks = looks.wrapping_add(1);
             let rest = Duration::from_nanos(thread_cpu_ns() - cpu_ns) * REST;
             orders.wait_for_order(restarts, rest.max(LOOK));
-            // Both orders may have arrived since the last round.
+            // Both orders may have arrived since the previous round.
             if orders.is_end_ordered() && orders.restarts.load(Ordering::Relaxed) == restarts {
                 break;
             }
@@ -97,7 +97,7 @@ impl Poller {
         self.finish_report(LAST_SEARCH)
     }
 
-    /// Takes a last reading of everything.
+    /// Reads everything one last time.
     fn finish_report(mut self, time: Duration) -> MonitorReport {
         let Some((began_ns, before)) = self.began.take() else { return MonitorReport::default() };
         self.read_everything(time);
@@ -161,7 +161,7 @@ impl Poller {
         self.read_connections();
         // Reading thousands of sockets must leave time for the processes.
         let is_over = cpu_time_limit(time);
-        // Known processes come first.
+        // Read the known processes first.
         self.processes.read_processes(&is_over);
         if self.processes.have_ended() && !self.processes.is_empty() {
             // Search once more before the target counts as dead: another process may have taken over.

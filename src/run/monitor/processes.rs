@@ -156,7 +156,7 @@ impl Process {
     fn read_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numeric_entries(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
-        // The busiest threads come first, in case time runs out.
+        // Read the busiest threads first, in case time runs out.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, ThreadTimes::gained_ns)));
         let mut are_all = true;
         for (index, thread) in ids.into_iter().enumerate() {

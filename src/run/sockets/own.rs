@@ -51,7 +51,7 @@ impl OwnConnections {
             })?;
         }
         if !new.is_empty() {
-            // Without `/proc`, no socket is excluded as another process's.
+            // Without `/proc`, no socket can be recognised as another process's and left out.
             let own: Option<HashSet<u64>> = monitor::socket_inodes_of("self").ok().map(Iterator::collect);
             for (inode, body) in new {
                 let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));

@@ -160,7 +160,7 @@ impl Http2Connection {
         self.exchanges.next_timer_ns().map_or(AfterTurn::Wait, AfterTurn::Sleep)
     }
 
-    /// Makes one step; `None` if there is more to do.
+    /// Makes one step. Returns what ends the turn; `None` if there is more to do.
     fn take_step(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         match self.stage {
             Http2Stage::Serving | Http2Stage::Ending(_) => self.exchange_bytes(resources),
@@ -227,7 +227,7 @@ impl Http2Connection {
     /// connection is still open.
     fn serve_requests(&mut self, resources: &Resources) -> bool {
         loop {
-            // Polled again after everything that could wake it.
+            // Polls again after everything that could have woken it.
             match self.h2.poll_accept(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.accept_request(request, respond, resources),
                 Poll::Ready(Some(Err(_)) | None) => return false,
@@ -247,7 +247,7 @@ impl Http2Connection {
         self.numbers.request += 1;
         let (head, body) = request.into_parts();
         if is_plain_request(&head, &body) {
-            // The request of nearly every benchmark.
+            // Nearly every request of a benchmark takes this path.
             resources.counters().add_request();
             if let Ok(mut stream) = respond.send_response(self.plain.clone(), false) {
                 // Either call fails if the client has reset the stream.
