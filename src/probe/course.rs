@@ -10,7 +10,7 @@
 //! 3. If halving the requests in flight halved the rate, three quarters, if time permits. With 24 workers and 27 in
 //!    flight, the rate is nearly proportional between half and all, although more requests in flight would gain
 //!    nothing.
-//! 4. All of them again, briefly: has the target changed meanwhile?
+//! 4. All requests again, briefly, to see whether the target has changed in the meantime.
 //!
 //! The length follows from the rate of the run and its variation. If even the longest probe could not decide, nothing
 //! is sent.

@@ -1,8 +1,9 @@
 //! Response rate and its error, from counts in ticks of equal length, and the elasticity between two rates.
 //!
-//! The error comes from batches of ticks, not from the number of responses: constant service varies less than random
-//! service, and a queue with many phases more. Correlated batches reveal less than their number suggests. With constant
-//! service times, responses come in bursts: a partial burst at either end is chance.
+//! The error comes from batches of ticks, not from the number of responses. With constant service, that varies less
+//! than with random service; with a queue of many phases, it varies more. Correlated batches reveal less than their
+//! number suggests. With constant service times, responses arrive in bursts, and a partial burst at either end is due
+//! to chance.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -125,8 +126,7 @@ impl MeasuredRate {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// The same rate. If the run is too short for a reliable dispersion, that is capped at the one of a Poisson
-    /// process.
+    /// The same rate. If the run is too short for a reliable dispersion, that of a Poisson process is the maximum.
     pub fn with_capped_dispersion(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }

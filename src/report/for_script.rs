@@ -10,8 +10,8 @@ use crate::figures::rate::counted_requests;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, ScriptSummary, StatisticsView};
 
-/// Summary of the results for a script. With a schedule, latencies start when requests were due. Otherwise, in wrk
-/// mode, they follow wrk.
+/// The results of a run, as passed to a script. With a schedule, latencies start when requests were due. Without one,
+/// in wrk mode, they are corrected as wrk corrects them.
 pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     let totals = &outcome.totals;
     let measured = StatisticsView::measured(&totals.latency, NS_PER_US);

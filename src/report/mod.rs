@@ -2,9 +2,9 @@
 //!
 //! This module measures nothing, judges nothing and looks nothing up: all printed data is in [`crate::record`].
 //!
-//! `form` prints a record in any form. `opening` has the first lines, `text` the others. `table` has rows, `account`
-//! the outcomes of requests, `percentiles` and `spectrum` the latencies, `parts` the rows of stages, names and classes.
-//! `markdown` is for tickets, `once` for a single request, `for_script` for a script's `done`.
+//! `form` prints a record in any form. `opening` renders the first lines, `text` the others. `table` formats rows,
+//! `account` says how requests ended, `percentiles` and `spectrum` are for latencies, and `parts` has a row for each
+//! stage, name or class. `markdown` is for tickets, `once` for a single request, `for_script` for a script's `done`.
 
 mod account;
 pub mod form;

@@ -67,8 +67,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Checks a list of requests to this target. `has_templates`: paths may have placeholders. Does not read the files
-    /// with bodies; bodies are empty.
+    /// Reads and checks a list of requests to this target. `has_templates`: paths may have placeholders. Does not read
+    /// the files with bodies: all bodies are empty.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use super::nanos;
 /// Number of paired readings when measuring the offset between the two clocks.
 const READINGS: usize = 3;
 
-/// The clock of one run or of several consecutive runs. A virtual clock starts at the year 1970 and advances only in
+/// The clock of one run or of several consecutive runs. A virtual clock starts at the Unix epoch and advances only in
 /// [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
 #[derive(Clone, Debug)]
 pub struct Clock {

@@ -23,7 +23,8 @@ pub trait Observer {
     fn on_progress(&mut self, _: &RunProgress<'_>) {}
     /// Called when a row of the timeline is complete; rows arrive in order.
     fn on_row(&mut self, _: &TimelineRow) {}
-    /// Length of the full rows this observer wants, if any; a multiple of 100 ms. The first observer decides.
+    /// Length of the full rows this observer wants, if any; a multiple of 100 ms. The first observer that wants any
+    /// decides.
     fn full_row_length(&self) -> Option<Duration> {
         None
     }

@@ -96,8 +96,8 @@ pub struct Outcome {
     pub stuck: Vec<(usize, &'static str)>,
     /// Threads (numbered from 1) that never returned from their script after the run, which is complete.
     pub stuck_after: Vec<(usize, &'static str)>,
-    /// Threads (numbered from 1) that their script ended before the end of the run, with the time since measuring
-    /// began; zero in the warm-up.
+    /// Threads (numbered from 1) that were stopped by their script before the end of the run, with the time since
+    /// measuring began; zero in the warm-up.
     pub stopped: Vec<(usize, Duration)>,
     /// Observations of the target and the machine; `None` if they were not watched.
     pub seen: Option<MonitorReport>,
@@ -314,9 +314,9 @@ impl Outcome {
         self.due_gaps = Some(found);
     }
 
-    /// True if the latencies add up to no more than the time that requests were in flight (Little's law). Not checked
-    /// with a warm-up, whose requests count with their whole latency, nor for imitated tools, which leave out some
-    /// latencies.
+    /// True if the latencies add up to no more than the time for which requests were in flight (Little's law). Not
+    /// checked with a warm-up, whose requests are included with their whole latency, nor for imitated tools, which
+    /// leave out some latencies.
     fn follows_littles_law(&self, plan: &Plan) -> bool {
         let Totals { latency, counters, .. } = &self.totals;
         let is_all = plan.warmup.is_zero() && !plan.dialect.is_compat() && !self.has_lost_threads();
@@ -408,7 +408,7 @@ impl Outcome {
             return self.machines.iter().map(|machine| machine.connections).sum();
         }
         let most = u64::from(host::connections_within_limit(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
-        // With several streams per connection, fewer connections reach the limit.
+        // With several streams per connection, fewer connections are enough for all requests in flight.
         let is_reached_earlier = plan.load.may_grow() && plan.http.streams.is_some_and(|streams| streams > 1);
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }

@@ -214,8 +214,8 @@ pub(super) fn create_pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
 }
 
 /// Approximate receive buffer of a connection. Linux grows a TCP buffer up to a share of the maximum in
-/// `net.ipv4.tcp_rmem`. For a Unix socket the sender's buffer counts, 208 KiB by default. By default
-/// `net.core.rmem_max` limits `--rcvbuf` to 208 KiB.
+/// `net.ipv4.tcp_rmem`. For a Unix socket, the sender's buffer matters, which has 208 KiB by default.
+/// `net.core.rmem_max` limits `--rcvbuf`, by default to 208 KiB.
 const TCP_BUFFERED: u64 = 1024 * 1024;
 const UNIX_BUFFERED: u64 = 128 * 1024;
 const RCVBUF_MAX: u32 = 208 * 1024;

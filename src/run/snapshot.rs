@@ -260,8 +260,8 @@ impl Collector {
     /// Takes the next row of the timeline; `None` until all workers have passed its end.
     pub fn next_finished_row(&mut self) -> Option<TimelineRow> {
         let until_ns = (self.given + 1) * SECOND_NS;
-        // A worker exactly at the end of the row may end there, and then hands over more. After all workers have ended,
-        // the end is known.
+        // A worker that is exactly at the end of the row may end there, and then has more to hand over. Once all
+        // workers have ended, the end is known.
         let is_past = |past_ns: &u64| *past_ns > until_ns;
         let is_running = self.past_ns.iter().any(|past_ns| *past_ns < u64::MAX);
         (is_running && self.past_ns.iter().all(is_past)).then(|| self.take_row_until(until_ns))

@@ -86,8 +86,8 @@ impl Workers {
         }
     }
 
-    /// The next row of measurements from another machine, with the indices of its workers. Local workers deliver their
-    /// measurements through their links.
+    /// Takes the next row of measurements from another machine, with the indices of its workers. Local workers deliver
+    /// their measurements through their links.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => None,

@@ -46,7 +46,7 @@ impl Drop for ScriptPhase {
 }
 
 impl PhaseWatch {
-    /// Calls `name` with each function of which a call takes this long, while the call is still running; once for
+    /// Calls `name` with the name of each function that takes this long, while it is still running; only once for
     /// several calls in a row. Returns when the phase is dropped.
     pub fn report_long_calls(&self, long: Duration, mut name: impl FnMut(&'static str)) {
         let mut named = None;

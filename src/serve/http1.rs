@@ -1,8 +1,8 @@
 //! An HTTP/1.1 connection: receives requests and sends responses without blocking.
 //!
 //! The worker gives a connection a turn after a socket event, when a requested time has come, or when the connection
-//! asked to continue. Between turns it holds a bounded amount: one buffer of pending requests, one unsent response, and
-//! for `/echo` the request. The next request is read only after the response has been sent.
+//! asked to continue. Between turns, a connection holds a bounded amount: one buffer of pending requests, one unsent
+//! response, and for `/echo` the request. The next request is read only after the response has been sent.
 //!
 //! ```text
 //!          ┌──────────────────────── next request ─────────────────────────┐

@@ -34,8 +34,8 @@ pub(crate) fn once(plan: &Plan) -> Plan {
 /// Time limit for a single request and its response.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// True if the target answers one request within this time, and within ten seconds. Blocks until
-/// then.
+/// True if the target answers one request in time: within `within`, and within ten seconds. Waits
+/// no longer than that.
 pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
     let mut once = once(plan);
     once.stop.duration = once.stop.duration.map(|longest| longest.min(within));

@@ -47,8 +47,8 @@ struct Situation {
 enum KnownAnswer {
     /// A closed loop: elasticity and its standard error.
     Loop { elasticity: f64, error: f64 },
-    /// A rate as a share of the possible rate with these connections, and its standard error by chance. Infinite if
-    /// responses are wrong.
+    /// A rate as a share of the rate that is possible with these connections, and the standard error of that share.
+    /// Infinite if responses are wrong.
     Rate { load: f64, error: f64 },
     /// The target pauses for a large part of the run.
     Silent,

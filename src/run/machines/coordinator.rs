@@ -17,8 +17,8 @@ use super::figures::{Bound, ErrorKinds};
 use super::message::{CoordinatorMessage, Done, JoinRefusal, RowSums, WorkerMessage, WorkerSetup};
 use crate::run::nanos;
 
-/// Number of round trips per worker between the end of all setups and the start, and their total time limit: clocks
-/// drift meanwhile.
+/// Number of round trips per worker between the end of all setups and the start, and the time limit for all of them,
+/// because clocks drift in the meantime.
 const TRIPS: u32 = 12;
 const TRIPS_TAKE: Duration = Duration::from_millis(500);
 /// Lead time of the start, in addition to a few of the longest round trips.

@@ -161,8 +161,8 @@ pub struct Done {
     pub breakdown: Option<Breakdown>,
     /// Reason why the part ended.
     pub ended: RunEnd,
-    /// Delay of the start of measuring, in nanoseconds, because the order to start came late or the worker was stopped
-    /// in the warm-up; 0 if in time.
+    /// How late measuring started, in nanoseconds, because the order to start arrived late or the worker was stopped in
+    /// the warm-up; 0 if on time.
     pub late_ns: u64,
     /// Length of the part, in nanoseconds.
     pub elapsed_ns: u64,

@@ -121,7 +121,7 @@ impl Remote {
             self.stopped = Some(Instant::now());
             self.server.send_request(CoordinatorRequest::Stop);
         }
-        // Machines that do not end have nothing to add.
+        // Give up machines that do not end: they would add nothing.
         if self.stopped.is_some_and(|stopped| stopped.elapsed() > PATIENCE) {
             for index in 0..self.machines.len() {
                 if !self.machines[index].has_ended() {

@@ -1,7 +1,7 @@
 //! An exchange: a request and its response on the same stream.
 //!
-//! An exchange takes the same steps as an HTTP/1.1 request, but in parallel to others of its connection. The library
-//! wakes it when it can continue; until then it costs nothing.
+//! An exchange takes the same steps as an HTTP/1.1 request, but in parallel with the others on its connection. The
+//! library wakes it when it can continue; until then it costs nothing.
 //!
 //! ```text
 //!   Receiving ──► Queued ───► Waiting ──► Sending ──► over
