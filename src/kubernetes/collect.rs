@@ -1,4 +1,4 @@
-//! `--collect`: follows the log of a run's coordinator, fetches the results, and returns the run's exit code.
+//! `--collect`: follows the log of a run's coordinator, fetches the results, and returns the exit code of the run.
 
 use std::fs::Permissions;
 use std::io::{BufRead, Read, Write};
@@ -21,7 +21,7 @@ use crate::program::{EXIT_WRONG, Screen, say};
 
 /// Poll interval for the state of a pod.
 const LOOK: Duration = Duration::from_secs(1);
-/// Number of attempts to read a log that ends before its run.
+/// Number of attempts to read a log that ended before its run did.
 const TRIES: u32 = 10;
 /// Time for machines to end after the run.
 const PARTING: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(super) struct Collect {
     pub into: PathBuf,
 }
 
-/// Collects a run; returns its exit code.
+/// Collects the results of a run; returns the exit code of the run.
 pub(super) fn collect_run(asked: &Collect) -> u8 {
     let kubectl = Kubectl::new(asked.namespace.clone());
     let results = ReceivedResults::new(LineMark(String::new()));
@@ -54,31 +54,31 @@ struct LogCollector<'a> {
     asked: &'a Collect,
     kubectl: Kubectl,
     screen: Screen,
-    /// Number of lines read so far.
+    /// Number of log lines that have been read and printed.
     seen: usize,
     results: ReceivedResults,
 }
 
-/// Results in the log.
+/// The results that the log has named so far.
 #[derive(Debug)]
 struct ReceivedResults {
     /// Mark at the start of lines about results.
     mark: LineMark,
-    /// Compressed results from the log. Pieces of the last one may be missing.
+    /// Compressed results read from the log. The last one may still lack pieces.
     logged: Vec<LoggedResult>,
-    /// Results waiting in the pod, each with the program that sends it.
+    /// Results that wait in the pod, each with the path of the program that sends it.
     waiting: Vec<(ResultDigest, String)>,
-    /// Number of results named so far. `is_damaged`: a line about results was unreadable.
+    /// Number of results that have been named. `is_damaged`: a line about results could not be read.
     named: usize,
     is_damaged: bool,
-    /// The exit code, and the number of results that should have been named.
+    /// The exit code of the run, and the number of results that should have been named.
     exit: Option<(u8, usize)>,
 }
 
 #[derive(Debug)]
 struct LoggedResult {
     sum: ResultDigest,
-    /// Number of missing pieces.
+    /// Number of pieces that have not been read.
     missing: usize,
     compressed: Vec<u8>,
 }
@@ -103,7 +103,7 @@ impl LogCollector<'_> {
             let pods =
                 self.kubectl.query_objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), pod_state);
-            // Complete results are kept, even if the log is incomplete.
+            // Complete results are written even if the log is incomplete.
             let written = self.write_results();
             self.report_failed_pods();
             has_read?;
@@ -129,7 +129,7 @@ impl LogCollector<'_> {
         Ok(code)
     }
 
-    /// Waits until the coordinator's pod runs, or has run; returns the pod's name.
+    /// Waits until the coordinator's pod is running or has ended; returns the pod's name.
     fn wait_for_coordinator(&mut self) -> anyhow::Result<String> {
         let job = Component::Coordinator.job(&self.asked.run);
         let jobs = self.kubectl.query_objects(&["get", "job", &job])?;
@@ -170,12 +170,12 @@ impl LogCollector<'_> {
         Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
     }
 
-    /// Prints the log up to its end, from the last line read. Fetches waiting results once the run has ended. Returns
-    /// the outcome of fetching, and that of reading the log.
+    /// Prints the log to its end, starting after the last line already printed. Fetches waiting results once the run
+    /// has ended. Returns two outcomes: that of fetching, and that of reading the log.
     fn follow_log(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
         let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
-        // The log is read from its start, which the cluster may have rotated away.
+        // The log is read from its start, which the cluster may have deleted meanwhile.
         self.results.forget_results();
         for index in 0.. {
             let mut line = Vec::new();
@@ -193,11 +193,11 @@ impl LogCollector<'_> {
                 LogEvent::Exit => fetched = self.fetch_results(pod),
             }
         }
-        // If the log is incomplete, it is read again regardless of how this call ended.
+        // An incomplete log is read again, no matter how this call of `kubectl` ended.
         Ok((fetched, log.end()))
     }
 
-    /// Fetches the results waiting in the pod, which then ends.
+    /// Fetches the results that wait in the pod, which then ends.
     fn fetch_results(&mut self, pod: &str) -> anyhow::Result<()> {
         if self.results.waiting.is_empty() {
             return Ok(());
@@ -209,21 +209,21 @@ impl LogCollector<'_> {
             self.results.logged.push(LoggedResult { sum, missing: 0, compressed });
             program = sender;
         }
-        // Fetched results are written before their only other copy is deleted.
+        // Fetched results are written first, because the only other copy is then deleted.
         self.write_results()?;
         self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
     }
 
-    /// Writes all complete results. Fails with the first one that is incomplete or cannot be written.
+    /// Writes all complete results. Fails with the first result that is incomplete or cannot be written.
     fn write_results(&mut self) -> anyhow::Result<()> {
         let into = &self.asked.into;
         self.results.logged.drain(..).map(|logged| write_result(into, &logged)).fold(Ok(()), anyhow::Result::and)
     }
 
-    /// Reports the pods of machines that failed.
+    /// Prints a line on each machine whose pod has failed or has not started.
     fn report_failed_pods(&self) {
         let selector = Component::Workers.selector(&self.asked.run);
-        // The run has its exit code, whether or not this query succeeds.
+        // Whether or not this query succeeds, the run has its exit code.
         for pod in self.kubectl.query_objects(&["get", "pods", "-l", &selector]).unwrap_or_default() {
             if pod["status"]["phase"] == "Pending" || pod["status"]["phase"] == "Failed" {
                 let name = escape(pod["metadata"]["name"].as_str().unwrap_or_default().as_bytes());
@@ -232,8 +232,8 @@ impl LogCollector<'_> {
         }
     }
 
-    /// Deletes the objects no longer needed, including secrets. Finished Jobs stay for their logs, for a day. The Job
-    /// of machines that still wait for a node or for the run ends now.
+    /// Deletes the objects that are no longer needed, including secrets. Finished Jobs stay for a day because of their
+    /// logs. Machines that still wait for a node or for the run are ended now.
     fn delete_objects(&self) {
         let workers = Component::Workers.job(&self.asked.run);
         let begun = Instant::now();
@@ -256,7 +256,7 @@ impl LogCollector<'_> {
     }
 }
 
-/// Writes a result received through the log.
+/// Writes a result received through the log. Fails if the result is incomplete or damaged.
 fn write_result(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
@@ -269,7 +269,7 @@ fn write_result(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedR
     Ok(())
 }
 
-/// Meaning of a log line.
+/// What a line of the log means.
 enum LogEvent {
     /// A line for the user.
     Text(String),
@@ -278,12 +278,12 @@ enum LogEvent {
 }
 
 impl ReceivedResults {
-    /// No results yet. `mark` starts the lines about results.
+    /// No results yet. `mark` identifies the lines about results.
     fn new(mark: LineMark) -> Self {
         Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
     }
 
-    /// Processes a line of the log; `None` if there is nothing to do.
+    /// Processes a line of the log; `None` if there is nothing to show or to do.
     fn process_line(&mut self, line: &str) -> Option<LogEvent> {
         match LogLine::read(&self.mark, line) {
             None => return Some(LogEvent::Text(line.to_owned())),
@@ -297,7 +297,7 @@ impl ReceivedResults {
                     last.missing -= 1;
                     last.compressed.extend(bytes);
                 }
-                // A piece of a result without its start.
+                // This piece belongs to a result whose start is missing.
                 None => self.is_damaged = true,
             },
             Some(Ok(LogLine::Waiting(sum, program))) => {
@@ -319,14 +319,14 @@ impl ReceivedResults {
 }
 
 fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    // Other users may read results, as far as the umask allows.
+    // Other users may read results, unless the umask prevents it.
     let mut file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(contents)?;
     file.persist(path)?;
     Ok(())
 }
 
-/// The state of a pod, in the cluster's terms.
+/// The state of a pod, in the terms of Kubernetes.
 fn pod_state(pod: &Value) -> String {
     let status = &pod["status"];
     let text = |value: &Value| value.as_str().map(|text| escape(text.as_bytes()));
@@ -345,7 +345,7 @@ fn pod_state(pod: &Value) -> String {
     why.map_or_else(|| phase.clone(), |why| format!("{phase}, {why}"))
 }
 
-/// The outcome of a Job, if it has ended.
+/// How a Job ended; `None` if it has not ended.
 fn job_outcome(job: &Value) -> Option<String> {
     let conditions = job["status"]["conditions"].as_array()?.iter();
     let mut over = conditions.filter(|condition| {

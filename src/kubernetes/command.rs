@@ -1,4 +1,4 @@
-//! The arguments of `onrush kubernetes`, and its actions.
+//! The arguments of `onrush kubernetes`, and what the command does.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::cli::units::parse_size;
 use crate::cli::{Command, CommandWork, CompletionWord, hints};
 use crate::program::{print, say};
 
-/// The command.
+/// The command `onrush kubernetes`.
 pub const COMMAND: Command = Command {
     name: "kubernetes",
     about: "carry a run out in a Kubernetes cluster",
@@ -28,13 +28,13 @@ pub const COMMAND: Command = Command {
     parse,
 };
 
-/// Default maximum of compressed results in the log, in bytes. The kubelet keeps 10 MiB.
+/// Default maximum of compressed results in the log, in bytes. The kubelet keeps a log of 10 MiB.
 const LOG_MAX: u64 = 8 << 20;
-/// Maximum length of a run's name. A host name has at most 63 characters, including the parts added for each object.
+/// Maximum length of a run's name. Host names have at most 63 characters, including what each object appends.
 const NAME_MAX: usize = 32;
 /// Maximum length of a namespace.
 const NAMESPACE_MAX: usize = 63;
-/// Minimum memory of a pod. With less, a pod does not even start.
+/// Minimum memory of a pod: with less, it does not even start.
 const MEMORY_MIN: u64 = 16 << 20;
 /// Length of a generated name.
 const NAME: usize = 8;
@@ -51,13 +51,13 @@ struct TypedKubernetes {
     run: Option<PathBuf>,
     send: Option<String>,
     is_fetched: bool,
-    /// The options and words of the run.
+    /// The options and words that belong to the run.
     options: Vec<String>,
     words: Vec<String>,
     has_machines: bool,
 }
 
-/// Options of the command.
+/// The command's own options.
 const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     text("--image NAME", |typed: &mut TypedKubernetes, text| {
         let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
@@ -125,10 +125,10 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
         .help("there: wait no longer, all results were fetched"),
 ];
 
-/// Options of a run that this command sets.
+/// Options of a run that this command sets itself.
 const SET: [Id; 2] = [Id::Coordinate, Id::TokenFile];
 
-/// Options of a run that are allowed here, but not in multi-run commands.
+/// Options of a run that are allowed here, although commands that make several runs reject them.
 const ALSO: [Id; 9] = [
     Id::Machines,
     Id::JoinTimeout,
@@ -145,7 +145,7 @@ fn own() -> impl Iterator<Item = &'static Setter<TypedKubernetes>> + Clone {
     OPTIONS.iter()
 }
 
-/// Options specific to `onrush kubernetes`.
+/// Descriptions of the command's own options.
 fn described() -> Vec<Described> {
     let of_run = ALSO.map(flags::by_id).map(|flag| Described {
         spelling: flag.spelling,
@@ -176,7 +176,7 @@ For instance:
     help((above, below), described())
 }
 
-/// Checks a part of an object's name.
+/// Checks a text that becomes part of an object's name.
 fn check_label(text: &str, most: usize) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = text.len() <= most
@@ -188,7 +188,7 @@ fn check_label(text: &str, most: usize) -> Result<String, String> {
         .ok_or_else(|| format!("write small letters, digits and dashes between them, {most} at most"))
 }
 
-/// Checks a number of processors in Kubernetes' notation: 2, 0.5 or 500m.
+/// Checks a number of processors in the notation of Kubernetes: 2, 0.5 or 500m.
 fn check_cpu(text: &str) -> Result<String, String> {
     let (number, least) = text.strip_suffix('m').map_or((text, 0.001), |number| (number, 1.0));
     let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '.') && !number.ends_with('.');
@@ -196,16 +196,16 @@ fn check_cpu(text: &str) -> Result<String, String> {
     is_cpu.then(|| text.to_owned()).ok_or_else(|| "write a number of processors such as 2, 0.5 or 500m".to_owned())
 }
 
-/// Generates a name for an unnamed run.
+/// Draws a random name for a run that has none.
 fn generate_run_name() -> Result<String, String> {
-    // Without vowels, so that no words appear.
+    // There are no vowels, so that no words can appear.
     const LETTERS: &[u8; 32] = b"0123456789bcdfghjkmnpqrstvwxyzbc";
     let mut bytes = [0; NAME];
     rand::fill(&mut bytes).map_err(|_| "the kernel gives no random numbers; add --name")?;
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
 }
 
-/// Parses the arguments; `None` if help was requested. The error names the fault.
+/// Parses the arguments; `None` if help was requested. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     let Some(typed) = read(args)? else { return Ok(None) };
     let has_run = !typed.options.is_empty() || !typed.words.is_empty();
@@ -237,7 +237,7 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     }
 }
 
-/// Parses options and words. The run's own stay unparsed.
+/// Parses options and words; `None` if help was requested. The run's own are kept unparsed.
 fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
     let mut typed = TypedKubernetes::default();
     let mut front =
@@ -272,7 +272,7 @@ fn utf8(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
-/// The message about a misused option. Suggests the command's own options as well.
+/// The message about a misused option, for which the command's own options are suggested as well.
 fn misuse_message(misuse: &Misuse) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
@@ -283,7 +283,7 @@ fn misuse_message(misuse: &Misuse) -> String {
     hints::misuse_hint(misuse)
 }
 
-/// Packs a run. The returned work writes its objects.
+/// Packs a run. The returned work prints its objects for `kubectl apply`.
 fn pack_run(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
     if !typed.has_machines {

@@ -1,4 +1,4 @@
-//! Calls `kubectl`, which knows the cluster and the user's account.
+//! Calls `kubectl`, which is configured for the cluster and the user's account.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
@@ -12,20 +12,21 @@ use serde_json::Value;
 
 use crate::run;
 
-/// Maximum output of a call, in bytes: far more than any result or object.
+/// Maximum size of a call's output in bytes: far more than any result or object has.
 const OUTPUT_MAX: u64 = 256 << 20;
 const SAID_MAX: u64 = 64 << 10;
-/// Time for the error message to arrive after the end. A child process may still hold the pipe.
+/// Time to wait for the error message after the process has ended. A child of that process may
+/// still hold the pipe.
 const SAYING: Duration = Duration::from_secs(1);
 
-/// Calls `kubectl` in a namespace.
+/// Calls `kubectl` for one namespace.
 #[derive(Debug)]
 pub(super) struct Kubectl {
     namespace: Option<String>,
 }
 
 impl Kubectl {
-    /// `kubectl` for this namespace, or for the default one.
+    /// Calls for this namespace, or for the default one.
     pub fn new(namespace: Option<String>) -> Self {
         Self { namespace }
     }
@@ -43,7 +44,7 @@ impl Kubectl {
     ///
     /// # Errors
     ///
-    /// The error message of `kubectl`, or too much output.
+    /// Fails with the error message of `kubectl`, or if the output is too long.
     pub fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut call = self.start(words)?;
         let mut printed = Vec::new();
@@ -68,11 +69,11 @@ impl Kubectl {
         })
     }
 
-    /// Starts `kubectl`, to read its output.
+    /// Starts `kubectl` and returns the process, whose output can be read.
     ///
     /// # Errors
     ///
-    /// If `kubectl` is missing.
+    /// Fails if `kubectl` cannot be started.
     pub fn start(&self, words: &[&str]) -> anyhow::Result<KubectlProcess> {
         let mut command = self.command(words);
         let mut child =
@@ -91,32 +92,32 @@ impl Kubectl {
     }
 }
 
-/// A running `kubectl`, killed on drop.
+/// A running `kubectl`, which is killed on drop.
 #[derive(Debug)]
 pub(super) struct KubectlProcess {
     name: String,
     child: Child,
-    /// Standard output.
+    /// The standard output of the process.
     pub printed: BufReader<ChildStdout>,
-    /// Standard error, once the process has ended.
+    /// Receives all of standard error, once the process has ended.
     said: Receiver<Vec<u8>>,
 }
 
 impl KubectlProcess {
-    /// Waits for the end of the process.
+    /// Waits until the process has ended.
     ///
     /// # Errors
     ///
-    /// The error message of `kubectl`.
+    /// Fails with the error message of `kubectl`.
     pub fn end(mut self) -> anyhow::Result<()> {
         if self.child.wait()?.success() {
             return Ok(());
         }
         let said = self.said.recv_timeout(SAYING).unwrap_or_default();
-        // Without a cluster `kubectl` repeats itself. Only the last line is for users.
+        // Without a cluster, `kubectl` repeats its message. Only the last line is shown.
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
-        // The message names the missing right and the account.
+        // The message names the right that is missing, and the account.
         let rights = if said.contains("orbidden") {
             "; docs/kubernetes.md has a Role with the rights that it needs"
         } else {
@@ -128,7 +129,7 @@ impl KubectlProcess {
 
 impl Drop for KubectlProcess {
     fn drop(&mut self) {
-        // The process has ended, or nobody reads its output any more.
+        // Either the process has ended, or nobody reads its output any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

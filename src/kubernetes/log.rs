@@ -11,14 +11,14 @@ use base64::engine::general_purpose::STANDARD;
 use onrush_plan::token::Token;
 use serde::{Deserialize, Serialize};
 
-/// Start of each line, before the mark.
+/// Start of each line about results, before the mark.
 const SPEAKER: &str = "onrush-kubernetes";
-/// Hexadecimal digits of a random mark: 128 bits.
+/// Number of hexadecimal digits of a mark: 128 random bits.
 const MARK: usize = 32;
-/// Bytes per line. Lines of a log are cut at 16 KiB.
+/// Number of bytes of a result in a line. Lines of a log are cut at 16 KiB.
 const PIECE: usize = 3 << 10;
 
-/// Start of the machine-readable lines of one run, and of no other line.
+/// The mark that identifies the machine-readable lines of one run, and that no other line contains.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(super) struct LineMark(pub String);
@@ -28,7 +28,7 @@ impl LineMark {
     ///
     /// # Errors
     ///
-    /// If the kernel provides no random numbers.
+    /// Fails if the kernel provides no random numbers.
     pub fn draw_random() -> io::Result<Self> {
         let mut digits = Token::draw_secret()?;
         digits.truncate(MARK);
@@ -36,20 +36,20 @@ impl LineMark {
     }
 }
 
-/// A machine-readable line.
+/// A machine-readable line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LogLine {
-    /// Start of a result with this many pieces.
+    /// A result, which follows in this many pieces.
     File(ResultDigest, usize),
-    /// A compressed piece of a result.
+    /// A piece of the compressed result above.
     Piece(Vec<u8>),
-    /// A result waits for collection. The program with this path sends it.
+    /// A result that waits in the pod to be fetched, and the path of the program that sends it.
     Waiting(ResultDigest, String),
-    /// The run has ended with this exit code. The number of named results follows.
+    /// The run has ended with this exit code, after this many results were named.
     Exit(u8, usize),
 }
 
-/// A damaged line with the mark.
+/// Error: a line has the mark, but is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnreadableLine;
 
@@ -63,7 +63,7 @@ pub(super) struct ResultDigest {
 }
 
 impl LogLine {
-    /// Formats a result and its pieces, one line each.
+    /// Formats a result as a line, followed by a line for each piece.
     pub fn format_result(mark: &LineMark, sum: ResultDigest, compressed: &[u8]) -> String {
         let pieces = compressed.chunks(PIECE);
         let file = Self::File(sum, pieces.len()).to_marked_line(mark);
@@ -74,7 +74,7 @@ impl LogLine {
     ///
     /// # Errors
     ///
-    /// If a line with the mark is damaged.
+    /// Fails if a line with the mark is damaged.
     pub fn read(mark: &LineMark, line: &str) -> Option<Result<Self, UnreadableLine>> {
         let line = line.strip_prefix(SPEAKER)?.strip_prefix(' ')?.strip_prefix(&mark.0)?.strip_prefix(' ')?;
         Some(Self::parse_marked(line).ok_or(UnreadableLine))
@@ -100,7 +100,7 @@ impl LogLine {
         }
     }
 
-    /// The line with its line end.
+    /// The line with the mark and a line end.
     pub fn to_marked_line(&self, LineMark(mark): &LineMark) -> String {
         let rest = match self {
             Self::File(ResultDigest { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
@@ -119,7 +119,8 @@ impl ResultDigest {
     }
 }
 
-/// True if a result may have this name: one that stays in the given folder, is visible there, and fits in a line.
+/// True if this may be the name of a result: a file directly in a folder, which is not hidden there, and whose name
+/// fits in a line.
 pub(super) fn is_valid_name(name: &str) -> bool {
     let is_last = Path::new(name).file_name().is_some_and(|last| last == name);
     is_last && !name.starts_with('.') && !name.contains(char::is_control)

@@ -1,6 +1,6 @@
-//! The objects of a run for `kubectl apply`, as JSON, which needs no double quoting.
+//! The objects of a run for `kubectl apply`. They are formatted as JSON, which needs no double quoting.
 //!
-//! All names contain the run's name, and everything possibly secret is in the Secret. Only fields available in every
+//! All names contain the run's name, and everything that may be secret is in the Secret. Only fields known to every
 //! cluster since 1.29 are used.
 
 use std::collections::BTreeMap;
@@ -11,32 +11,32 @@ use serde_json::{Value, json};
 
 use super::packed::{FILES, PORT, PackedRun, RESULTS, RUN, SECRETS, TOKEN};
 
-/// Lifetime of finished Jobs and their logs, until the next morning.
+/// Time in seconds for which finished Jobs and their logs are kept: until the next morning.
 const KEPT_S: u32 = 86_400;
-/// Maximum number of replacements of a machine before the run starts.
+/// Maximum number of times that a machine is replaced before the run starts.
 const RETRIES: u32 = 3;
-/// Time for pods to end: a run writes its report then, and its results may still be fetched.
+/// Time in seconds for pods to end. A run writes its report in this time, and its results may still be fetched.
 const GRACE_S: u32 = 60;
-/// User id of all pods; any but root would do.
+/// User id of all pods; any id except root's would do.
 const USER: u32 = 65_532;
-/// Memory of a machine, excluding its connections. Most of it is for statistics.
+/// Memory of a machine in bytes, without that for its connections. Most of it is for statistics.
 const MEMORY: u64 = 256 << 20;
 const MEMORY_PER_CONNECTION: u64 = 32 << 10;
 const MEMORY_PER_MACHINE: u64 = 1 << 20;
-/// The coordinator adds up, and sends nothing.
+/// The coordinator only adds up results, and sends no requests.
 const COORDINATOR_CPU: &str = "500m";
 
-/// Placement and resources of the machines of a run.
+/// Where the machines of a run are placed, and their resources.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     pub namespace: Option<String>,
     pub is_one_per_node: bool,
-    /// CPU request of each machine. The default depends on its part of the run.
+    /// Processors requested for each machine. The default depends on the machine's part of the run.
     pub cpu: Option<String>,
     pub memory: Option<u64>,
 }
 
-/// The objects of a run.
+/// The objects of a run, and what they are made from.
 #[derive(Debug)]
 pub(super) struct Manifest<'a> {
     pub run: &'a str,
@@ -45,10 +45,10 @@ pub(super) struct Manifest<'a> {
     pub placing: &'a Placement,
 }
 
-/// Annotation of the coordinator's Job that holds the mark of its log.
+/// Name of the annotation of the coordinator's Job that contains the mark of its log.
 pub(super) const MARK: &str = "onrush/log-mark";
 
-/// Components of a run, each in its own pods.
+/// The components of a run, each with its own pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component {
     Coordinator,
@@ -68,19 +68,19 @@ impl Component {
         format!("onrush-{run}-{}", self.name())
     }
 
-    /// Selector of the component's pods.
+    /// Label selector for the component's pods.
     pub fn selector(self, run: &str) -> String {
         format!("{},app.kubernetes.io/component={}", selector(run), self.name())
     }
 }
 
-/// Selector of all objects of a run.
+/// Label selector for all objects of a run.
 pub(super) fn selector(run: &str) -> String {
     format!("app.kubernetes.io/name=onrush,app.kubernetes.io/instance=onrush-{run}")
 }
 
 impl Manifest<'_> {
-    /// All objects, as text for `kubectl apply`.
+    /// All objects as JSON for `kubectl apply`.
     pub fn to_json(&self) -> String {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": self.items() });
         format!("{list:#}\n")
@@ -96,7 +96,7 @@ impl Manifest<'_> {
         items
     }
 
-    /// The name of an object that exists once per run.
+    /// Name of the objects of which a run has only one.
     fn name(&self) -> String {
         format!("onrush-{}", self.run)
     }
@@ -117,7 +117,7 @@ impl Manifest<'_> {
         metadata
     }
 
-    /// The machines find the coordinator by this name, even before it is ready.
+    /// The Service by whose name the machines find the coordinator, even before it is ready.
     fn service(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -139,7 +139,7 @@ impl Manifest<'_> {
         object
     }
 
-    /// A coordinator is never replaced: its state would be lost.
+    /// The coordinator's Job. A coordinator is never replaced, because its state would be lost.
     fn coordinator(&self) -> Value {
         let machines = self.machines();
         let memory = MEMORY + u64::from(machines) * MEMORY_PER_MACHINE + 4 * self.packed.bytes();
@@ -165,8 +165,8 @@ impl Manifest<'_> {
         job
     }
 
-    /// A machine that fails before the run starts is replaced. One that fails later is missing in the result. Its
-    /// replacement is not needed and ends at once.
+    /// The Job of the machines. A machine that fails before the run starts is replaced. One that fails later is missing
+    /// from the result; its replacement is not needed and ends at once.
     fn workers(&self) -> Value {
         let (machines, load) = (self.machines(), self.packed.plan.load);
         let most = load.max_inflight.max(self.packed.plan.in_flight_max.unwrap_or(0)).div_ceil(machines);
@@ -194,7 +194,7 @@ impl Manifest<'_> {
         container["env"] =
             json!([{ "name": "NODE_NAME", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } }]);
         container["volumeMounts"] = json!([{ "name": "secret", "mountPath": SECRETS, "readOnly": true }]);
-        // The coordinator sends the rest of the Secret as needed.
+        // The coordinator sends the rest of the Secret to the machines as they need it.
         let items = json!([{ "key": TOKEN, "path": TOKEN }]);
         let volumes = vec![json!({ "name": "secret", "secret": { "secretName": self.name(), "items": items } })];
         let mut pod = self.pod(Component::Workers, container, volumes);
@@ -250,7 +250,8 @@ impl Manifest<'_> {
         })
     }
 
-    /// Memory that is not requested may be missing. A limited processor would stop in the middle of a measurement.
+    /// The container of a pod. Memory is requested, because otherwise it may be missing. Processors are not limited,
+    /// because a limit would stop the pod in the middle of a measurement.
     fn container<const N: usize>(&self, args: [&str; N], memory: u64, cpu: &str) -> Value {
         let memory = format!("{}Mi", memory.div_ceil(1 << 20));
         json!({

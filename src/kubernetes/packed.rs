@@ -1,4 +1,4 @@
-//! A run as packed for its coordinator's pod: the command line, the run's secret, and the files to read.
+//! A run packed for the pod of its coordinator: the command line, the run's secret, and the files that it reads.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,27 +22,27 @@ pub(super) const RUN: &str = "run";
 pub(super) const TOKEN: &str = "token";
 /// Port of the coordinator.
 pub(super) const PORT: u16 = 7070;
-/// Maximum contents of an object. `kubectl apply` keeps a base64 copy in an annotation of at most 256 KiB, together
-/// with the rest of the object.
+/// Maximum size of the contents of an object. `kubectl apply` keeps a base64 copy of them in an annotation of at most
+/// 256 KiB, together with the rest of the object.
 const OBJECT_MAX: usize = 250_000;
 
 /// Words in the header and footer of any PEM key.
 const KEY: &[u8] = b"PRIVATE KEY";
 
-/// Orders that the coordinator reads at its start.
+/// What the coordinator has to do, which it reads when it starts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PodOrders {
-    /// The command line.
+    /// The arguments of the command line.
     pub words: Vec<String>,
-    /// Paths in the pod of the files named in the command line.
+    /// For each file named on the command line, its path in the pod.
     pub files: BTreeMap<PathBuf, PathBuf>,
-    /// Maximum bytes of results in the log ...
+    /// Maximum number of bytes of results in the log ...
     pub log_max: u64,
-    /// ... and the mark of lines about results.
+    /// ... and the mark of the lines about them.
     pub mark: LineMark,
 }
 
-/// A run with everything it needs.
+/// A run, and everything that it needs in the cluster.
 #[derive(Debug)]
 pub(super) struct PackedRun {
     pub plan: Plan,
@@ -55,17 +55,18 @@ pub(super) struct PackedRun {
     pub mark: LineMark,
 }
 
-/// The search that options of a run may select instead.
+/// The search that options of a run may select instead of a run.
 pub(super) const fn search_options() -> InsteadOfRun {
     SEARCH
 }
 
 impl PackedRun {
-    /// Packs the run of a command line without the program's name. `in_image` are files contained in the image.
+    /// Packs the run of a command line, given without the program's name. Reads all files that the run needs, except
+    /// those `in_image`, which the image contains.
     ///
     /// # Errors
     ///
-    /// One line with the fault in the command line, or the file that cannot be sent.
+    /// Returns one line about what is wrong with the command line, or the file that cannot be sent.
     pub fn new(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
         let of_machines =
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
@@ -115,7 +116,7 @@ impl PackedRun {
         Ok(packed)
     }
 
-    /// Checks that both objects can be applied.
+    /// Checks that both objects are small enough to be applied.
     fn check_size(&self, largest: Option<&Path>) -> Result<(), String> {
         for object in [&self.secret, &self.public] {
             let bytes: usize = object.values().map(|contents| contents.len().div_ceil(3) * 4 + 32).sum();
@@ -139,8 +140,8 @@ impl PackedRun {
     }
 }
 
-/// True if a file may be in a ConfigMap, which more people may read: trusted certificates without a key. All other
-/// files are scripts, request lists, bodies, keys and values, any of which may contain a secret.
+/// True if a file may be in the ConfigMap, which more people may read: this holds only for trusted certificates without
+/// a key. All other files are scripts, lists of requests, bodies, keys and values, any of which may contain a secret.
 fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
     let mut roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
     let has_key = || contents.windows(KEY.len()).any(|here| here == KEY);

@@ -1,5 +1,5 @@
-//! The coordinator's pod: executes the run, then delivers its results, which are lost when the pod ends. Results go to
-//! the log as long as there is room. For the others, the pod waits.
+//! The coordinator's pod: executes the run, then delivers its results, which are lost when the pod ends. Results are
+//! written to the log while there is room. For those left over, the pod waits until they are fetched.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ use crate::single;
 const WAIT: Duration = Duration::from_secs(600);
 /// Poll interval while waiting for results to be fetched.
 const LOOK: Duration = Duration::from_millis(200);
-/// Marker file of fetched results.
+/// Name of the file whose existence shows that all results have been fetched.
 const FETCHED: &str = ".fetched";
 
 /// Executes the packed run; returns its exit code.
@@ -62,12 +62,12 @@ pub(super) fn run_pod(orders: &Path) -> u8 {
     code
 }
 
-/// Writes results to the log, and waits until the results without room there are fetched.
+/// Writes results to the log, and waits until those for which the log has no room have been fetched.
 fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
     let mut lines = String::new();
     let (mut named, mut is_waiting) = (0, false);
     for path in results {
-        // A missing file was reported when writing it failed.
+        // A missing file was already reported when it could not be written.
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;
@@ -101,7 +101,7 @@ fn compress(contents: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes a compressed result to standard output.
+/// Writes a result, compressed, to standard output; returns the exit code.
 pub(super) fn send_result(name: &str) -> u8 {
     let sent = fs::read(Path::new(RESULTS).join(Path::new(name).file_name().unwrap_or_default()))
         .and_then(|contents| compress(&contents))
@@ -109,12 +109,12 @@ pub(super) fn send_result(name: &str) -> u8 {
     sent.map_or_else(|error| report_failure(&anyhow!(error)), |_| 0)
 }
 
-/// Standard output for binary data.
+/// Opens standard output for binary data.
 fn output() -> io::Result<fs::File> {
     Ok(fs::File::from(rustix::io::dup(rustix::stdio::stdout())?))
 }
 
-/// Marks the results as fetched, which ends the wait.
+/// Records that the results have been fetched, which ends the wait; returns the exit code.
 pub(super) fn mark_fetched() -> u8 {
     fs::write(Path::new(RESULTS).join(FETCHED), "").map_or_else(|error| report_failure(&anyhow!(error)), |()| 0)
 }

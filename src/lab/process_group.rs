@@ -97,7 +97,8 @@ impl ProcessGroup {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends all processes left in the group, first with SIGTERM, then with SIGKILL. Waits for them to end.
+    /// Ends all processes left in the group, first with SIGTERM, then with SIGKILL. Waits until they have ended, but
+    /// only for [`DYING_MAX`] after SIGKILL.
     pub fn end(&mut self) {
         if !self.groups.lock().ids.contains(&self.id) {
             return;

@@ -1,4 +1,4 @@
-//! Turns an outline into an experiment: crosses the levels and makes a plan for each point.
+//! Turns an outline into an experiment: combines the levels of all factors, and makes a plan for each point.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,19 +19,19 @@ use crate::cli::typed::Typed;
 use crate::cli::{Warned, command_line, probe};
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 
-/// Maximum number of points.
+/// Maximum number of points in an experiment.
 const POINTS_MAX: usize = 10_000;
 
-/// The parts of the experiment that come from the command line.
+/// What the command line, not the outline, decides about the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
     pub folder: ResultDestination,
     pub may_change_host: bool,
-    /// Overrides the number in the file.
+    /// Number of retries, which overrides that in the file.
     pub retries: Option<u32>,
 }
 
-/// Makes the experiment. Warns about weaknesses that do not prevent it.
+/// Makes the experiment. Warns about weaknesses with which it can still be carried out.
 pub(super) fn decide_experiment(
     mut outline: ExperimentOutline,
     around: Circumstances,
@@ -55,7 +55,7 @@ pub(super) fn decide_experiment(
     }
     let factors =
         outline.factors.iter().map(|factor| decide_factor(factor, &outline, &known)).collect::<Result<Vec<_>, _>>()?;
-    // From here on, a baseline is called by the displayed name of its level, which contains no secret.
+    // From here on, baselines are identified by the displayed names of their levels, which contain no secrets.
     for (name, level) in &mut outline.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
         factor.iter().for_each(|factor| *level = factor.levels[factor.baseline].shown.clone());
@@ -98,10 +98,10 @@ pub(super) fn decide_experiment(
     Ok((experiment, warnings.into_iter().collect()))
 }
 
-/// A warning if runs with a rate will be too short for the deciding percentile.
+/// A warning if runs with a rate will be too short to compare the deciding percentile.
 fn too_short_warning(experiment: &Experiment) -> Option<String> {
     let Experiment { factors, points, .. } = experiment;
-    // Rates are not compared: the answer is which of them were reached.
+    // Different rates are not compared: the question is which of them were reached.
     if points.len() < 2 || factors.iter().all(|factor| factor.name == "rate") {
         return None;
     }
@@ -118,18 +118,18 @@ fn too_short_warning(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// The expected number of requests of a run with a rate.
+/// Number of requests to expect in a run with a rate.
 struct ExpectedRequests {
-    /// Requests due within its duration; `None` without a duration.
+    /// Number of requests due within the duration; `None` without a duration.
     of_time: Option<f64>,
-    /// The limit on requests, if any.
+    /// The limit on the number of requests, if there is one.
     limit: Option<u64>,
     /// The rate; `None` if stages set the rate or the duration.
     per_s: Option<f64>,
 }
 
 impl ExpectedRequests {
-    /// `None`: the run has no rate.
+    /// The requests to expect from a plan; `None` if it has no rate.
     fn from_plan(plan: &Plan) -> Option<Self> {
         let schedule = plan.schedule.as_ref()?;
         let due = |length: Duration| schedule.per_second_between(Duration::ZERO, length) * length.as_secs_f64();
@@ -145,12 +145,12 @@ impl ExpectedRequests {
         self.of_time.map_or(u64::MAX, |due| due as u64).min(self.limit.unwrap_or(u64::MAX))
     }
 
-    /// The remedy for too few requests: changes the limit that ends the run too early.
+    /// The remedy for too few requests: the limit to raise, and how far.
     fn remedy(&self) -> String {
         let is_too_few = |requests: &f64| *requests < RESPONSES_NEEDED as f64;
         let longer = self.of_time.filter(is_too_few).map(|due| match self.per_s {
             Some(per_s) => format!("measure for longer, such as {:.0}s (-d)", enough_s(per_s).ceil()),
-            // Rounded up to tenths.
+            // Rounded up to a decimal.
             None => format!("make its stages {} times as long (--stages)", (enough_s(due) * 10.0).ceil() / 10.0),
         });
         let more = self.limit.filter(|limit| *limit < RESPONSES_NEEDED);
@@ -159,7 +159,7 @@ impl ExpectedRequests {
     }
 }
 
-/// The seconds that a run at this rate needs for a comparison, with a margin for random arrivals.
+/// Number of seconds that a run at this rate needs for a comparison, with a margin for random arrivals.
 pub(super) fn enough_s(per_s: f64) -> f64 {
     RESPONSES_NEEDED as f64 * 1.1 / per_s
 }
@@ -176,7 +176,7 @@ fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     }
 }
 
-/// Refuses the plan of an experiment from which commands were left out.
+/// Rejects the stored plan of an experiment from which commands were left out.
 fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
     match all_commands(outline).into_iter().any(|command| is_digest(&command)) {
         true => Err("its commands were left out, and only their digests are known; use the original file".to_owned()),
@@ -184,7 +184,7 @@ fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
     }
 }
 
-/// All combinations of one level per factor. The first factor changes least often.
+/// All combinations of one level of each factor. The level of the first factor changes least often.
 fn cross_levels(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     let count = count.filter(|count| *count <= POINTS_MAX);
@@ -209,7 +209,7 @@ fn describe_levels(factors: &[Factor], levels: &[usize]) -> String {
     if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
 }
 
-/// A factor with its baseline and the names of its levels.
+/// Makes a factor: its baseline, and the names of its levels.
 fn decide_factor(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSecrets) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
@@ -234,7 +234,7 @@ fn decide_factor(factor: &OutlineFactor, outline: &ExperimentOutline, known: &Kn
     Ok(Factor { name: name.clone(), levels, baseline })
 }
 
-/// Rejects a factor that sets nothing, or an option that is set elsewhere as well.
+/// Rejects a factor that sets nothing, or that sets an option which is also set elsewhere.
 fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<(), String> {
     let name = &factor.name;
     let others = || outline.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
@@ -257,7 +257,7 @@ fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<
     Ok(())
 }
 
-/// The index of the level that is called `wanted`, or sets only this value.
+/// Index of the level that is called `wanted`, or that sets only this value.
 fn find_baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
     let found = factor.levels.iter().zip(levels).position(|(level, named)| {
         named.shown == *wanted
@@ -272,7 +272,7 @@ fn find_baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> R
     })
 }
 
-/// The name of a level: its label or its settings. A command is named by its number, `index` + 1.
+/// The name of a level: its label, else its settings. A command is named by its number, which is `index` + 1.
 fn level_name(level: &OutlineLevel, index: usize) -> String {
     let value = |key: &str, values: &[String]| match values {
         _ if key == COMMAND => (index + 1).to_string(),
@@ -284,7 +284,7 @@ fn level_name(level: &OutlineLevel, index: usize) -> String {
         (None, []) => "off".to_owned(),
         (None, [(key, values)]) => value(key, values),
         (None, sets) => {
-            // With its value, the last part of a setting's path is clear enough.
+            // The last part of a setting's path is clear enough next to its value.
             let one = |(key, values): &(String, Vec<String>)| {
                 let name = if key.starts_with(SYSCTL) { key.rsplit('.').next() } else { None };
                 format!("{}={}", name.unwrap_or(key), value(key, values))
@@ -295,22 +295,22 @@ fn level_name(level: &OutlineLevel, index: usize) -> String {
     }
 }
 
-/// The secrets in the commands and in the options of all levels. Files have not been read yet.
+/// The secrets in the commands and in the options of all levels, before any file has been read.
 fn known_secrets(outline: &ExperimentOutline) -> KnownSecrets {
     let plan_of = |options: &OptionMap| {
         let mut options = options.clone();
-        // A file is read only once, when the points are made: it may be standard input.
+        // A file is read only once, when the points are made, because it may be standard input.
         options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
-        // Another factor may set the URL.
+        // The URL may be set by another factor.
         options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
-        // A fault in the options is reported when the points are made.
+        // If something is wrong with the options, this is reported when the points are made.
         plan_from_options(&options).ok().map(|(plan, _)| plan)
     };
     let plans: Vec<Plan> = all_option_maps(outline).iter().filter_map(plan_of).collect();
     KnownSecrets::of_all(&plans, all_commands(outline).iter().map(String::as_str))
 }
 
-/// The options of each level of each factor, and those of the runs.
+/// The options of each level of each factor, joined with those of the runs.
 fn all_option_maps(outline: &ExperimentOutline) -> Vec<OptionMap> {
     let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
     levels.map(|level| outline.run.overridden_by(&level.sets)).chain([outline.run.clone()]).collect()
@@ -335,7 +335,7 @@ fn decide_server(
         return Err(format!("[target] has no command; add command = \"…\", or vary {COMMAND}"));
     }
     let ready = outline.ready.as_ref().map(|url| {
-        // The TLS, proxy and socket options are those of the runs.
+        // The options on TLS, proxies and sockets are those of the runs.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));
@@ -344,16 +344,16 @@ fn decide_server(
     Ok(Some(ManagedServer { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
 }
 
-/// The plan of these options, as if typed.
+/// Makes the plan that these options would give on a command line.
 pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, String> {
-    // Standard input would be empty for all runs but the first.
+    // Standard input would be empty for every run but the first.
     let of_input = [(LIST, "-"), ("body", "@-")]
         .into_iter()
         .find(|(key, input)| options.0.get(*key).is_some_and(|values| values.iter().any(|value| value == input)));
     if let Some((key, input)) = of_input {
         return Err(format!("{key} {input}: standard input can be read only once; write it to a file, and name that"));
     }
-    // The list may contain the URL.
+    // The URL may be in the list of requests.
     if options.0.get(URL).is_none_or(Vec::is_empty) && !options.0.contains_key(LIST) {
         return Err(format!("there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"));
     }

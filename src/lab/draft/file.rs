@@ -1,4 +1,4 @@
-//! Reads an experiment from a TOML file; every mistake is reported with its line.
+//! Reads an experiment from a TOML file, and reports every mistake with its line.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::options::{COMMAND, OptionMap, SYSCTL, canonical_key, nearest_name_hin
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::units;
 
-/// A fault in a file.
+/// A mistake in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileFault {
-    /// The line, counted from 1; `None` for the whole file.
+    /// Number of the line, from 1; `None` if the mistake concerns the whole file.
     pub line: Option<usize>,
-    /// The fault as a sentence.
+    /// What is wrong, as a sentence.
     pub words: String,
 }
 
@@ -81,7 +81,7 @@ fn parse_factor(table: &FileTable<'_>) -> Result<OutlineFactor, FileFault> {
             let label = inner.string("label")?;
             Ok(OutlineLevel { label, sets: inner.options("", &["label"])? })
         }
-        // A plain value sets the option named by the factor.
+        // A plain value is that of the option after which the factor is named.
         _ => {
             table.check_option_name(&name, value.span())?;
             Ok(OutlineLevel { label: None, sets: table.parse_setting(&name, value)?.into_iter().collect() })
@@ -119,13 +119,13 @@ struct FileTable<'a> {
 }
 
 impl<'a> FileTable<'a> {
-    /// Rejects any other key.
+    /// Rejects all keys that are not in `known`.
     fn reject_unknown_keys(&self, known: &[&str]) -> Result<(), FileFault> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
         let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
         let hint = nearest_name_hint(key.get_ref(), known.iter().copied())
             .unwrap_or_else(|| format!("known are {}", known.join(", ")));
-        // An option of a run at the top of the file was meant for [run].
+        // A run's option at the top of the file was probably meant for [run].
         let hint = if self.name.is_empty() && OptionMap::check_key(key.get_ref()).is_ok() {
             "it belongs in [run]".to_owned()
         } else {
@@ -164,7 +164,7 @@ impl<'a> FileTable<'a> {
         number.map(Some).ok_or_else(words)
     }
 
-    /// A time. Without a unit it is in seconds, as in the options of a run.
+    /// A time, which is in seconds if it has no unit, as in the options of a run.
     fn time(&self, key: &str) -> Result<Option<Duration>, FileFault> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         let time = units::parse_time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
@@ -201,7 +201,7 @@ impl<'a> FileTable<'a> {
         values.iter().map(table).collect()
     }
 
-    /// The options of a table, except the keys in `own`. An inner table is the last part of a dotted name.
+    /// The options in a table, without the keys in `own`. The name of an inner table is the last part of a dotted name.
     fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, FileFault> {
         let mut options = Vec::new();
         for (key, value) in self.table.iter().filter(|(key, _)| !own.contains(&&**key.get_ref())) {
@@ -223,12 +223,12 @@ impl<'a> FileTable<'a> {
         Ok(options)
     }
 
-    /// Rejects a name that is not an option.
+    /// Rejects a name that is not that of an option.
     fn check_option_name(&self, name: &str, span: Range<usize>) -> Result<(), FileFault> {
         OptionMap::check_key(name).map_err(|words| self.fault_at(span, &words))
     }
 
-    /// An option with its values; `None` for `false`.
+    /// An option with its values; `None` for `false`, which leaves a switch off.
     fn parse_setting(
         &self,
         name: &str,
@@ -243,7 +243,7 @@ impl<'a> FileTable<'a> {
         Ok(Some((canonical_key(name), values)))
     }
 
-    /// A value as typed.
+    /// A value in the form in which it would be typed.
     fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, FileFault> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
@@ -263,7 +263,7 @@ impl<'a> FileTable<'a> {
     }
 }
 
-/// The number of the line with the byte at this position.
+/// Number of the line that contains the byte at this position.
 fn line_number(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }

@@ -1,10 +1,10 @@
-//! The texts of `--help` of the three commands.
+//! The texts that `--help` prints for the three commands.
 
 use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::arguments::{HELP, Setter, help};
 use crate::cli::described::Described;
 
-/// The help of `lab`, above and below its options.
+/// The help of `lab`: the texts above and below its options.
 pub(super) const LAB: (&str, &str) = (
     "\
 onrush lab measures every point of an experiment several times, in an order that
@@ -94,7 +94,7 @@ pub(crate) fn sweep_options() -> Vec<Described> {
     own_options(|name| name != "force")
 }
 
-/// Options specific to `vs`.
+/// Options that only `vs` has.
 pub(crate) fn versus_options() -> Vec<Described> {
     own_options(|name| !["force", "sysctl", "zip", "allow-host-changes"].contains(&name))
 }

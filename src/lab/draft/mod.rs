@@ -30,14 +30,14 @@ use crate::cli::arguments::Subcommand;
 use design::Circumstances;
 use typed::TypedLab;
 
-/// Parsed command line of one of the three commands.
+/// The parsed command line of one of the three commands.
 #[derive(Debug)]
 pub struct LabCommand {
-    /// The experiment.
+    /// The experiment to carry out.
     pub experiment: Box<Experiment>,
-    /// True if the experiment is only shown, not executed.
+    /// True if the plan of the experiment is only printed, and nothing is executed.
     pub is_plan: bool,
-    /// True if every run and every figure is reported.
+    /// True if a line about every run, and all figures, are printed.
     pub is_verbose: bool,
     /// Warnings for the user, one line each.
     pub warnings: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
         ResultDestination::Resumed { path, .. } => Some(path.join(PLAN)),
         ResultDestination::New(_) => None,
     };
-    // A named file may be a pipe, but nobody writes to a pipe in a folder.
+    // A file that the user names may be a pipe, but nobody writes to a pipe in a folder.
     let is_pipe = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| !there.is_file());
     if let Some(path) = kept.as_ref().filter(|path| typed.file.is_none() && is_pipe(path)) {
         return Err(format!("{} cannot be read: it is not a regular file", path.display()));

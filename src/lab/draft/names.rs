@@ -9,14 +9,14 @@ use onrush_plan::secrets::KnownSecrets;
 use super::options::{ARGS, COMMAND, URL, redact_value};
 use super::outline::OutlineLevel;
 
-/// Maximum length of a point's file-name prefix, in bytes. A longer one is cut and gets a digest.
+/// Maximum length of the file-name prefix of a point, in bytes. A longer one is cut, and a digest is appended.
 const LENGTH_MAX: usize = 100;
 
-/// Digits of the digest in a cut name.
+/// Number of digits of the digest in a name that was cut.
 const DIGITS: usize = 8;
 
-/// The part of a file name for a factor and its level: `connections-8`, the label, or a number if the value does not
-/// fit a file name. `index` counts from 0. Contains no secrets.
+/// The part of a file name for a factor and its level: `connections-8`, with the label, or with a number if the value
+/// is not suitable for a file name. `index` is counted from 0. Contains no secrets.
 pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &KnownSecrets) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
@@ -34,20 +34,20 @@ pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, know
     }
 }
 
-/// The last part of a setting's name; other names unchanged.
+/// The last part of a setting's name. Other names are unchanged.
 fn last_name_part(name: &str) -> String {
     slug(name.rsplit('.').next().unwrap_or(name))
 }
 
-/// A text as part of a file name: characters outside `[A-Za-z0-9._-]` become underscores.
+/// A text in a form suitable for file names: characters outside `[A-Za-z0-9._-]` become underscores.
 pub(super) fn slug(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let shown: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    // A name must not be hidden, or look like an option.
+    // A name must neither be hidden nor look like an option.
     shown.trim_start_matches(['.', '-']).to_owned()
 }
 
-/// File-name prefix of a point, short enough for any file system.
+/// File-name prefix of the results of a point, short enough for any file system.
 pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
     let name = each.collect::<Vec<_>>().join("-");
@@ -62,7 +62,7 @@ pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     format!("{}-{}", &name[..LENGTH_MAX], &digits[..DIGITS])
 }
 
-/// Rejects points with equal file names.
+/// Rejects points whose results would have the same file names.
 pub(super) fn check_distinct_files(factors: &[Factor], points: &[Point]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for point in points {

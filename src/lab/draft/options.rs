@@ -1,4 +1,4 @@
-//! The options of a run by name, as an experiment holds them.
+//! The options of a run by name, as experiments store them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,40 +11,41 @@ use crate::cli::flags::{self, Flag, Id};
 use crate::cli::hints;
 use crate::sysctl::SettingName;
 
-/// Options by name, each with its values: none for a switch, several if repeated. Includes [`URL`] and [`ARGS`].
+/// Options by name, each with its values: none for a switch, several if the option is repeated. The keys include
+/// [`URL`] and [`ARGS`], which are not options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionMap(pub BTreeMap<String, Vec<String>>);
 
-/// The key of the target's URL.
+/// The key for the target's URL.
 pub(super) const URL: &str = "url";
-/// The key of the list of requests.
+/// The key for the list of requests.
 pub(super) const LIST: &str = "urls";
 
-/// The key of a script's arguments.
+/// The key for a script's arguments.
 pub(super) const ARGS: &str = "args";
 
 /// The option that keeps secrets in files.
 pub(super) const KEEP_SECRETS: &str = "keep-secrets";
 
-/// Prefix of the keys of host settings.
+/// Prefix of the keys for host settings.
 pub(super) const SYSCTL: &str = "sysctl.";
 
-/// The key of the target's command.
+/// The key for the target's command.
 pub(super) const COMMAND: &str = "target.command";
 
-/// Prefix of the digest that stands for a command in the plan of an experiment.
+/// Prefix of the digest that replaces a command in the stored plan of an experiment.
 const DIGEST: &str = "sha256:";
 
 /// The option for socket sampling, and the one for its file in a run outside an experiment.
 const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
-/// The reason for rejecting a search.
+/// The reason why a search is rejected.
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 const ONE_MACHINE: &str = "the runs of an experiment are carried out by one machine";
 
-/// Options of a single run that an experiment replaces, each with the reason for rejecting it.
+/// Options of a single run that have a counterpart in an experiment, each with the reason why it is rejected.
 pub(super) const OWN: [(Id, &str); 18] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
@@ -70,11 +71,11 @@ pub(super) const OWN: [(Id, &str); 18] = [
 const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
 
 impl OptionMap {
-    /// Checks that a key names an option that an experiment may set.
+    /// Checks that a key is the name of an option that an experiment may set.
     ///
     /// # Errors
     ///
-    /// The reason against the key, with the nearest name.
+    /// Returns the reason why it may not, or the nearest name.
     pub fn check_key(key: &str) -> Result<(), String> {
         if let Some(name) = key.strip_prefix(SYSCTL) {
             return SettingName::parse(name).map(drop).map_err(|refusal| refusal.to_string());
@@ -91,18 +92,18 @@ impl OptionMap {
         }
     }
 
-    /// These options, overridden by `others`.
+    /// These options, with those in `others` added or replaced.
     pub fn overridden_by<'a>(&self, others: impl IntoIterator<Item = &'a (String, Vec<String>)>) -> Self {
         let mut all = self.clone();
         all.0.extend(others.into_iter().cloned());
         all
     }
 
-    /// Arguments of the equivalent command line.
+    /// The command line that these options are equivalent to, starting with the program's name.
     ///
     /// # Errors
     ///
-    /// If a switch has a value, or another option lacks one.
+    /// Fails if a switch has a value, or if another option has none.
     pub fn to_arguments(&self) -> Result<Vec<OsString>, String> {
         let mut words = vec![OsString::from("onrush")];
         for (key, values) in &self.0 {
@@ -120,25 +121,25 @@ impl OptionMap {
         Ok(words)
     }
 
-    /// The host settings, by name without the prefix.
+    /// The host settings, named without the prefix of their keys.
     pub fn settings(&self) -> Vec<(String, String)> {
         let named = self.0.iter().filter_map(|(key, values)| Some((key.strip_prefix(SYSCTL)?, values)));
         named.map(|(name, values)| (name.to_owned(), values.join(" "))).collect()
     }
 
-    /// The target's command.
+    /// The command that starts the target, if there is one.
     pub fn command(&self) -> Option<String> {
         self.0.get(COMMAND).map(|values| values.join(" "))
     }
 }
 
-/// The canonical spelling of a key. Settings have two spellings: `net.core.rmem_max` and `net/core/rmem_max`.
+/// The canonical spelling of a key. Settings can be spelt in two ways: `net.core.rmem_max` and `net/core/rmem_max`.
 pub(super) fn canonical_key(key: &str) -> String {
     let name = key.strip_prefix(SYSCTL).and_then(|name| SettingName::parse(name).ok());
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 
-/// The value of an option with its secrets redacted. A command is represented by its digest.
+/// The value of an option without its secrets. A command is replaced by its digest.
 pub(super) fn redact_value(key: &str, value: &str) -> String {
     match key {
         URL => secrets::redact_url(value),
@@ -152,12 +153,12 @@ pub(super) fn redact_value(key: &str, value: &str) -> String {
     }
 }
 
-/// True if a digest stands for the command, which was left out of the plan.
+/// True if this is the digest of a command that was left out of the plan.
 pub(super) fn is_digest(command: &str) -> bool {
     command.starts_with(DIGEST)
 }
 
-/// An option as command-line arguments.
+/// An option with its values, as arguments of a command line.
 fn option_arguments(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     let name = flag.spelling.long;
     if flag.spelling.takes_value() && values.is_empty() {
@@ -178,7 +179,7 @@ fn option_arguments(flag: &Flag, values: &[String]) -> Result<Vec<String>, Strin
     })
 }
 
-/// A hint with the option probably meant.
+/// A hint that names the option which was probably meant.
 fn nearest_option_hint(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
@@ -190,7 +191,7 @@ fn nearest_option_hint(key: &str) -> String {
         .unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
 }
 
-/// A hint with the nearest name, if near enough.
+/// A hint that names the nearest of these names; `None` if none is near enough.
 pub(super) fn nearest_name_hint<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     hints::nearest_name(typed, names).map(|name| format!("did you mean {name}?"))
 }

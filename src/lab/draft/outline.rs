@@ -1,4 +1,4 @@
-//! An experiment as written: all values parsed, nothing decided.
+//! An experiment as the user wrote it: all values parsed, nothing decided.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use onrush_plan::experiment::Hooks;
 
 use super::options::OptionMap;
 
-/// An experiment as written.
+/// An experiment as the user wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExperimentOutline {
     pub name: String,
@@ -16,10 +16,10 @@ pub(super) struct ExperimentOutline {
     pub order: Order,
     pub seed: u64,
     pub retries: u32,
-    /// The label or value of the baseline level, by factor.
+    /// The baseline level of each factor, by its label or value.
     pub baseline: Vec<(String, String)>,
     pub attach: Vec<PathBuf>,
-    /// Options of all runs.
+    /// Options that all runs have in common.
     pub run: OptionMap,
     pub factors: Vec<OutlineFactor>,
     pub server: Option<OutlineServer>,
@@ -33,14 +33,14 @@ pub(super) struct OutlineFactor {
     pub levels: Vec<OutlineLevel>,
 }
 
-/// The settings of a level, with its label if any.
+/// What a level sets, and its label if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineLevel {
     pub label: Option<String>,
     pub sets: Vec<(String, Vec<String>)>,
 }
 
-/// The target's command, started for each point.
+/// The command that starts the target for each point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineServer {
     pub command: Option<String>,
@@ -48,11 +48,11 @@ pub(super) struct OutlineServer {
     pub timeout: Duration,
 }
 
-/// Time for the target to become ready after its command was started.
+/// Default time for the target to become ready after its command was started.
 pub(super) const READY: Duration = Duration::from_secs(30);
 
 /// Maximum number of rounds.
 pub(super) const ROUNDS_MAX: u64 = 1_000;
 
-/// Maximum number of retries of a failed run.
+/// Maximum number of times that a failed run is repeated.
 pub(super) const RETRIES_MAX: u64 = 100;

@@ -1,4 +1,4 @@
-//! Writes an experiment as a file that reproduces it, with all decisions and defaults.
+//! Formats an experiment as a file that reproduces it, with all decisions and defaults.
 
 use onrush_plan::experiment::Hooks;
 use onrush_plan::{Order, secrets};
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::options::{ARGS, COMMAND, KEEP_SECRETS, OptionMap, URL, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 
-/// The experiment as TOML, with and without secrets.
+/// The experiment as TOML twice: with and without secrets.
 pub(super) fn resolved_texts(outline: &ExperimentOutline) -> (String, String) {
     let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
     let text = resolved_text(outline, &|_, values| values.to_vec());
@@ -15,11 +15,11 @@ pub(super) fn resolved_texts(outline: &ExperimentOutline) -> (String, String) {
     (text, shown)
 }
 
-/// Converts the values of an option to the values to write.
+/// A function that returns the values to write for the values of an option.
 type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 
-/// The values of an option without secrets. A script's arguments are redacted together, because one argument may mark
-/// the next as a secret.
+/// The values of an option without secrets. A script's arguments are redacted together, because an argument may show
+/// that the next one is a secret.
 fn redact_values(key: &str, values: &[String]) -> Vec<String> {
     match key {
         ARGS => secrets::redact_words(values.iter().map(String::as_str)),
@@ -74,7 +74,7 @@ fn hooks(hooks: &Hooks, value: &Shown) -> Table {
     ])
 }
 
-/// The keys with a value.
+/// A table of those keys that have a value.
 fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
     keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }

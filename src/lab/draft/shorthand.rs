@@ -19,18 +19,18 @@ use crate::cli::pace::parse_rate;
 use crate::cli::refusal::is_url;
 use crate::cli::spelling::Spelling;
 
-/// Number of measurements of each point by `sweep` and `vs`.
+/// Number of times that `sweep` and `vs` measure each point by default.
 const SWEEP_ROUNDS: u32 = 3;
 const VERSUS_ROUNDS: u32 = 10;
 
-/// Options that replace the duration of a `vs` run, and its warm-up.
+/// Options that set the length of a `vs` run, so that the default duration and warm-up do not apply.
 const LENGTHS: [&str; 4] = ["duration", "requests", "until", "stages"];
 const WARMUPS: [&str; 2] = ["warmup", "delay-stats"];
 
-/// Duration of a `vs` run, and of its warm-up.
+/// Default duration of a `vs` run, and of its warm-up.
 const SLICE: Duration = Duration::from_secs(2);
 const WARMUP: Duration = Duration::from_millis(500);
-/// Maximum duration of a `vs` run with a rate. Twenty such runs take seven minutes.
+/// Maximum default duration of a `vs` run with a rate. Twenty such runs take seven minutes.
 const SLICE_MAX: Duration = Duration::from_secs(20);
 
 /// Parses the arguments after `sweep`; `None` if help was requested.
@@ -88,7 +88,7 @@ pub(crate) fn parse_versus(args: &[OsString]) -> Result<Option<LabCommand>, Stri
     if urls.len() < 2 {
         return Err("needs at least two URLs; try onrush vs http://a/ http://b/".to_owned());
     }
-    // A repeated URL gets a number.
+    // If a URL is repeated, it gets a number.
     let label = |index: usize| {
         let shown = redact_value(URL, &urls[index]);
         let earlier = urls[..index].iter().filter(|url| redact_value(URL, url) == shown).count();
@@ -107,17 +107,18 @@ pub(crate) fn parse_versus(args: &[OsString]) -> Result<Option<LabCommand>, Stri
     to_command(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
-/// Duration of a `vs` run. With a rate, long enough for a comparison, up to a limit.
+/// Default duration of a `vs` run. With a rate, it is long enough for a comparison, but limited.
 fn default_duration(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
-    // A fault in the rate is reported when the points are made.
+    // If something is wrong with the rate, this is reported when the points are made.
     let asked = typed.and_then(|typed| parse_rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
     let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
     enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
 }
 
-/// Parses options and words. `takes_lists`: some options may have a list of levels.
+/// Parses options and words; `None` if help was requested. `takes_lists`: options that can be varied may have a list of
+/// levels.
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = TypedLab::default();
@@ -127,7 +128,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
         let item = match front.next() {
             Ok(Some(item)) => item,
             Ok(None) => return Ok(Some(typed)),
-            // A value as in --help=all is ignored: the only help lists all options.
+            // A value as in --help=all is ignored, because there is only one help.
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
             Err(misuse) => return Err(misuse_message(&misuse, own().map(|option| option.described.spelling.long))),
         };
@@ -160,7 +161,8 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
     }
 }
 
-/// An option that took a URL as its value, with that URL. Excludes options for a proxy, which may have one.
+/// An option that took a URL as its value, and that URL. Options for a proxy, whose value may be a URL, are not
+/// returned.
 fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
     let (spelling, value) = match item {
         Item::Flag(flag, value) if flag.id != Id::HttpProxy => (&flag.spelling, value),
@@ -170,7 +172,7 @@ fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
     is_url(value).then_some((spelling, value))
 }
 
-/// The message about a misused option. Suggests the command's own options as well.
+/// The message about a misused option. The names in `own`, the options of the command itself, are suggested as well.
 fn misuse_message(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
@@ -185,7 +187,7 @@ fn to_utf8(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
-/// The typed experiment with these factors. `name` and `rounds` are defaults.
+/// Makes the typed experiment with these factors. `name` and `rounds` are used if none were typed.
 fn to_command(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<LabCommand, String> {
     let around =
         Circumstances { folder: typed.result_destination()?, may_change_host: typed.may_change_host, retries: None };

@@ -1,4 +1,4 @@
-//! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the options of the commands.
+//! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the commands' own options.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,19 +25,19 @@ pub(crate) struct TypedLab {
     pub rounds: Option<u32>,
     pub order: Order,
     pub is_zipped: bool,
-    /// Options of the runs.
+    /// Options that all runs have in common.
     pub run: OptionMap,
-    /// Lists of levels by option.
+    /// Lists of levels, each with the option that they vary.
     pub lists: Vec<(String, Vec<String>)>,
-    /// The file of `lab`.
+    /// The experiment file given to `lab`; `None` for `lab --resume DIR` alone, and for `sweep` and `vs`.
     pub file: Option<PathBuf>,
-    /// The words of `sweep` and `vs`: URLs and script arguments.
+    /// The words given to `sweep` and `vs`: URLs, and arguments for a script.
     pub words: Vec<String>,
-    /// The last option that took a URL as its value, with that URL.
+    /// The last option that took a URL as its value, and that URL.
     pub taken_url: Option<(Spelling, OsString)>,
 }
 
-/// Options common to all three commands.
+/// Options that all three commands have.
 pub(super) const OPTIONS: [Setter<TypedLab>; 7] = [
     path("--out DIR", |typed: &mut TypedLab, path| {
         typed.out = Some(path);
@@ -61,7 +61,7 @@ pub(super) const OPTIONS: [Setter<TypedLab>; 7] = [
         .help("change settings of this host, and restore them"),
 ];
 
-/// Options of `sweep` and `vs` that describe the experiment.
+/// Options of `sweep` and `vs` that describe the experiment, as a file does for `lab`.
 pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
     text("--name NAME", |typed: &mut TypedLab, name| {
         typed.name = Some(name.to_owned());
@@ -89,7 +89,8 @@ pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
 ];
 
 impl TypedLab {
-    /// Destination of the results.
+    /// Decides from `--out` and `--resume` where the results go. Rejects both together, and `--force` without
+    /// `--resume`.
     pub fn result_destination(&mut self) -> Result<ResultDestination, String> {
         match (self.out.take(), self.resume.take()) {
             (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
@@ -102,13 +103,13 @@ impl TypedLab {
         }
     }
 
-    /// One line about an option that took a URL as its value, if fewer than `needed` URLs are left without it.
+    /// One line about the option that took a URL as its value, if there are fewer than `needed` words without this URL.
     pub fn missing_url_message(&self, needed: usize) -> Option<String> {
         let (spelling, url) = self.taken_url.as_ref().filter(|_| self.words.len() < needed)?;
         Some(url_as_value_hint(spelling, url))
     }
 
-    /// Varies an option over a list of levels.
+    /// Varies the option `key` over a list of levels. Rejects a second list for the same option.
     pub fn vary_option(&mut self, key: String, levels: Vec<String>) -> Result<(), String> {
         if self.lists.iter().any(|(other, _)| *other == key) {
             return Err(format!("{key} has two lists; combine them into one"));
