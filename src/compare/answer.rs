@@ -1,5 +1,5 @@
-//! The answer of an experiment in a few lines: the level beyond which more connections or threads gain nothing, the
-//! highest rate reached, and the faster of unordered levels.
+//! The answer that an experiment gives, in a few lines: the level beyond which more connections or threads gain
+//! nothing, the highest rate that was reached, and the faster of levels without an order.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
 use crate::saved::SavedRun;
 
-/// A gain below this share counts as none: doubling the connections should bring more.
+/// A smaller gain counts as none: doubling the connections should bring more.
 const GAIN_MIN: f64 = 0.1;
 
-/// Maximum number of comparisons with a baseline.
+/// Maximum number of comparisons with a baseline that the answer lists.
 const COMPARISONS_MAX: usize = 6;
 
-/// The answer, line by line.
+/// The answer that an experiment gives, line by line.
 ///
 /// # Errors
 ///
-/// If the runs are not from one experiment.
+/// Fails if the runs are not from one experiment.
 pub fn answer_lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for factor in &contest::varied_factors(runs)? {
@@ -40,7 +40,7 @@ pub fn answer_lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// Kind of the levels of a factor.
+/// What the levels of a factor are.
 enum LevelKind {
     /// Numbers of connections or threads in a closed loop, with the option that sets the number.
     Load(&'static str),
@@ -63,18 +63,19 @@ impl LevelKind {
     }
 }
 
-/// The requested rate of a run, if it is a single number.
+/// The requested rate of a run; `None` unless it is a single number.
 fn requested_rate(run: &SavedRun) -> Option<f64> {
     run.rate.as_ref()?.parse().ok()
 }
 
-/// The complete runs of a level.
+/// The complete runs at a level.
 struct LevelRuns<'a> {
     level: String,
     runs: Vec<&'a SavedRun>,
 }
 
-/// One line per combination of the other factors' levels. `line` gets the levels of this factor, ascending.
+/// One line for each combination of the other factors' levels. `line` makes it from the levels of this factor, in
+/// ascending order.
 fn lines_by_other_levels(
     runs: &[SavedRun],
     factor: &VariedFactor,
@@ -97,17 +98,17 @@ fn lines_by_other_levels(
     contest::group_by_other_levels(runs, factor).into_iter().filter_map(of).collect()
 }
 
-/// The sort key of a level: its rate, or its number.
+/// The number by which levels are sorted: the rate, or the level itself.
 fn level_sort_key(level: &LevelRuns<'_>) -> f64 {
     requested_rate(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// The level beyond which there is nothing to gain.
+/// A line on the level beyond which nothing is gained.
 fn saturation_line(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     let (last, below) = levels.split_last().filter(|(_, below)| !below.is_empty())?;
     let name = |level: &LevelRuns<'_>| format!("{option} {}", level.level);
-    // Goes from the top down as long as no higher level gains. Each step adds a condition that must hold, so that the
-    // number of steps needs no correction.
+    // Goes down from the highest level while no higher level gains. Each step adds a condition that must hold, so that
+    // no correction for the number of steps is needed.
     let mut enough: Option<(&LevelRuns<'_>, f64)> = None;
     for (index, level) in below.iter().enumerate().rev() {
         let most = |higher: &LevelRuns<'_>| relative_gain(level, higher).ok().map(|(_, most)| most);
@@ -144,7 +145,7 @@ fn saturation_line(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     })
 }
 
-/// The relative gain in requests per second over a lower level: lower and upper bound (95 %).
+/// The relative gain in requests per second over a lower level: lower and upper bound of the 95 % interval.
 fn relative_gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
@@ -152,7 +153,7 @@ fn relative_gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64)
     range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
 }
 
-/// The highest rate at which the target kept pace.
+/// A line on the highest rate with which the target kept up.
 fn highest_kept_rate_line(levels: &[LevelRuns<'_>]) -> Option<String> {
     let rate = |level: &LevelRuns<'_>| {
         let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
@@ -174,7 +175,7 @@ fn highest_kept_rate_line(levels: &[LevelRuns<'_>]) -> Option<String> {
     })
 }
 
-/// The verdicts on all levels against the baseline.
+/// The verdicts on all levels compared with the baseline.
 fn baseline_verdicts(contests: &[Contest<'_>]) -> Vec<String> {
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();

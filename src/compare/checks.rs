@@ -6,39 +6,40 @@ use onrush_text::units::{self, PERCENT_MIN};
 
 use crate::saved::SavedRun;
 
-/// A rate counts as reached from this share of the requested one. The rest may still have been in flight.
+/// A rate counts as reached if it is at least this share of the requested one. The rest may still have been in flight.
 pub const REACHED_MIN: f64 = 0.98;
 
-/// Shares that differ by less than this count as equal, however significant the difference.
+/// Shares that differ by less than this count as equal, however significant the difference is.
 const SHARE_MIN: f64 = 0.001;
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Figures that must be equal on both sides for a fair comparison. `None`: a file lacks the figure.
+/// Figures of a side that should be like those of the other side for a fair comparison. `None` if a run lacks the
+/// figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FairnessChecks {
-    /// Requests with a complete response.
+    /// Number of requests with a complete response.
     pub completed: Option<f64>,
-    /// Connections and requests that failed without a status, plus requests that took too long.
+    /// Number of connections and requests that failed without a status, plus requests that took too long.
     failed: Option<f64>,
     /// The count of the metric `errors`, and the number of requests.
     errors: Option<(f64, f64)>,
-    /// Responses with an unsuccessful status.
+    /// Number of responses with an unsuccessful status.
     bad: Option<f64>,
-    /// Responses that failed a check.
+    /// Number of responses that failed a check.
     unfit: Option<f64>,
-    /// Bytes received per complete response, including heads.
+    /// Bytes received per complete response, including its head.
     pub bytes_per_response: Option<f64>,
-    /// Mean share (0 to 1) of the time for which the target was unavailable; only with a rate.
+    /// Mean share (0 to 1) of the time for which the target was unavailable; `None` for runs without a rate.
     pub unavailable: Option<f64>,
-    /// Limits, each with its number of runs.
+    /// Limits named by the verdicts, each with its number of runs.
     pub limited_by: Vec<(LimitedBy, usize)>,
     runs: usize,
 }
 
 impl FairnessChecks {
-    /// Combines the checks of several runs.
+    /// Combines the figures of several runs.
     pub fn from_runs(runs: &[&SavedRun]) -> Self {
         let sum = |metric: Metric| runs.iter().map(|run| run.value(metric)).sum::<Option<f64>>();
         let completed = sum(Metric::Requests);
@@ -68,35 +69,36 @@ impl FairnessChecks {
         self.errors
     }
 
-    /// The share of requests that failed without a status.
+    /// Share (0 to 1) of requests that failed without a status; `None` if unknown, or if there were no requests.
     pub fn error_share(&self) -> Option<f64> {
         let (failed, all) = self.failed_requests()?;
         (all > 0.0).then(|| failed / all)
     }
 
-    /// The share of responses with an unsuccessful status.
+    /// Share (0 to 1) of responses with an unsuccessful status; `None` if unknown, or if there were no responses.
     pub fn status_share(&self) -> Option<f64> {
         let (bad, all) = self.unsuccessful_responses()?;
         (all > 0.0).then(|| bad / all)
     }
 
-    /// Requests that failed without a status, and all requests.
+    /// Number of requests that failed without a status, and number of all requests; `None` if unknown.
     pub fn failed_requests(&self) -> Option<(f64, f64)> {
         let failed = self.failed?;
         Some((failed, failed + self.completed?))
     }
 
-    /// Responses with an unsuccessful status, and all responses.
+    /// Number of responses with an unsuccessful status, and number of all responses; `None` if unknown.
     pub fn unsuccessful_responses(&self) -> Option<(f64, f64)> {
         Some((self.bad?, self.completed?))
     }
 
-    /// Responses that failed a check, and all responses; `None` without such responses.
+    /// Number of responses that failed a check, and number of all responses; `None` if unknown.
     pub fn responses_failing_checks(&self) -> Option<(f64, f64)> {
         Some((self.unfit?, self.completed?))
     }
 
-    /// The reason against a fair comparison: different shares of failures, or a generator at its limit.
+    /// The reason why a comparison is not fair: shares of failures differ, or the generator was at its limit. `None` if
+    /// it is fair.
     pub fn fairness_doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let bad = "responses with an unsuccessful status";
@@ -131,8 +133,8 @@ impl FairnessChecks {
     }
 }
 
-/// True if two shares, each a part and its whole, differ significantly (two-proportion test). Failures come in bursts,
-/// so that the test finds too many differences rather than too few.
+/// True if two shares, each given as a part and its whole, differ significantly (two-proportion test). Because failures
+/// come in bursts, the test finds too many differences rather than too few.
 fn shares_differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
     let both = (part_a + part_b) / (all_a + all_b);
@@ -140,12 +142,12 @@ fn shares_differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bo
     (share_a - share_b).abs() >= SHARE_MIN && (share_a - share_b).abs() > Z * error
 }
 
-/// A part of a whole in words; a count if the whole is small.
+/// A part of a whole as text: a share, or a count if the whole is small.
 pub fn format_share((part, all): (f64, f64)) -> String {
     if all < PERCENT_MIN as f64 { units::format_share(part as u64, all as u64) } else { format_percent(part / all) }
 }
 
-/// A share in words: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
+/// A share (0 to 1) in per cent: `0 %`, `0.05 %`, `3.2 %`, `100 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent == 0.0 || percent >= 9.95 {
@@ -158,15 +160,15 @@ pub fn format_percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.005 { "< 0.01 %".to_owned() } else { format!("{percent:.decimals$} %") }
 }
 
-/// wrk's socket errors, or more if more requests were abandoned than timed out. Requests abandoned after `--timeout`
-/// are among the timeouts. If `--give-up` is shorter, nothing times out.
+/// Number of wrk's socket errors, or more if more requests were abandoned than timed out. Requests abandoned after
+/// `--timeout` are among the timeouts. If `--give-up` is shorter, nothing times out.
 fn failed_request_count(run: &SavedRun) -> Option<f64> {
     let of = |kind| run.value(Metric::ErrorsOf(kind));
     let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);
     Some(of(ErrorKind::Socket)? + beyond.max(0.0))
 }
 
-/// The sum of the metric `errors` over these runs, and the number of requests.
+/// The metric `errors` added up over these runs, and the number of requests; `None` if a run lacks them.
 fn sum_errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
     runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
         let requests = &run.document.as_ref()?.requests;

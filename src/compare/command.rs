@@ -8,7 +8,7 @@ use crate::cli::arguments::{Subcommand, switch, text};
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{print, say};
 
-/// The command.
+/// The command `onrush compare`.
 pub const COMMAND: Command = Command {
     name: COMPARE.name,
     about: "tell whether two results differ",
@@ -62,7 +62,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
     },
 };
 
-/// Parses the arguments of `compare`; `None` if help was requested. The error names the fault.
+/// Parses the arguments of `compare`; `None` if help was requested. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: ComparisonForm::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
@@ -73,7 +73,7 @@ fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     }
 }
 
-/// Prints the comparisons with their messages; returns the exit code.
+/// Prints the comparisons and the messages about them; returns the exit code.
 fn run(compare: &Compare) -> u8 {
     let compared = super::compare_files(compare);
     let exit = print("onrush compare", Ok(compared.text), compared.exit);
@@ -81,7 +81,7 @@ fn run(compare: &Compare) -> u8 {
     exit
 }
 
-/// Parses `[METRIC:]PCT`.
+/// Parses the limit `[METRIC:]PCT`.
 fn parse_limit(text: &str) -> Result<RegressionLimit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));

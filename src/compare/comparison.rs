@@ -1,5 +1,5 @@
-//! Compares the runs of two sides: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from
-//! this file.
+//! Compares the runs of two sides: how they are paired, estimates, and reasons for doubt. All figures in `words` and
+//! `json` are computed in this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, o
 const MIXED: &str =
     "latencies count from when requests were due in runs with a rate (-R), else from when they were sent";
 
-/// Two sides, compared.
+/// The result of comparing two sides.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Names of the sides, the baseline first.
@@ -32,36 +32,36 @@ pub struct Comparison {
     pub pairing: Pairing,
     /// The number of complete runs on each side.
     pub runs: [usize; 2],
-    /// Rounds left out because a run failed; without rounds, runs.
+    /// Number of rounds left out because a run failed; if runs are not paired, number of failed runs.
     pub dropped: usize,
-    /// The reasons for the failures.
+    /// The failed runs, each with its reason.
     pub failures: Vec<String>,
-    /// The checks of each side.
+    /// The checks of fairness for each side.
     pub checks: [FairnessChecks; 2],
-    /// The deciding metric; `None` if a run lacks it, or has too few values above it.
+    /// The deciding metric; `None` if a run lacks it, or if too few values exceed it in some run.
     pub headline: Option<Metric>,
-    /// Estimates, in the order of the metrics.
+    /// The difference in each metric, in the order of the metrics.
     pub estimates: Vec<RatioEstimate>,
-    /// Percentiles that a run lacks, or with too few values above them.
+    /// Percentiles that a run lacks, or that too few values exceed in some run.
     pub omitted: Vec<Metric>,
-    /// True if only some runs have a rate. Their latencies are of two kinds.
+    /// True if some runs have a rate and others do not. Their latencies cannot be compared.
     pub is_mixed: bool,
-    /// The p of the rank test on the deciding metric, if it can reach significance.
+    /// The p of the rank test on the deciding metric; `None` if the test cannot become significant.
     pub rank_p: Option<f64>,
-    /// The reason why there is no verdict, regardless of the figures.
+    /// The reason why there is no verdict, whatever the figures are; `None` if there may be one.
     pub doubt: Option<String>,
-    /// Remarks on single runs.
+    /// Remarks on single runs, such as outliers.
     pub notes: Vec<String>,
-    /// Number of comparisons made together.
+    /// Number of comparisons made together, for which intervals and p are corrected.
     pub together: usize,
 }
 
 /// How the runs of two sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// Each run with the other side's run of the same round, in an experiment of this name.
+    /// Each run is paired with the other side's run in the same round of the experiment with this name.
     Rounds(String),
-    /// No pairs.
+    /// Runs are not paired.
     Apart,
 }
 
@@ -70,22 +70,22 @@ pub enum Pairing {
 pub struct RatioEstimate {
     /// The metric.
     pub metric: Metric,
-    /// The geometric mean of each side.
+    /// The geometric mean over the runs of each side.
     pub means: [f64; 2],
-    /// The geometric mean of the ratios of the pairs; without pairs, the ratio of the means.
+    /// The geometric mean of the ratios of paired runs; without pairs, the ratio of the means.
     pub ratio: f64,
-    /// The interval of the logarithm of the ratio; `None` with one run per side.
+    /// The interval of the ratio's logarithm; `None` if there are too few runs.
     pub interval: Option<ConfidenceInterval>,
 }
 
 impl RatioEstimate {
-    /// The bounds of the interval, as ratios.
+    /// The bounds of the interval as ratios; `None` without an interval.
     pub fn ratio_range(&self) -> Option<(f64, f64)> {
         self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
     }
 }
 
-/// The compared runs. In pairs, the nth run of one side belongs to the nth of the other.
+/// The runs that are compared. If they are paired, the nth run of one side belongs to the nth of the other.
 struct ComparedRuns<'a> {
     pairing: Pairing,
     sides: [Vec<&'a SavedRun>; 2],
@@ -94,8 +94,8 @@ struct ComparedRuns<'a> {
 }
 
 impl Comparison {
-    /// Compares two sides, as one of `together` comparisons. Includes the requested metrics. `None` if a side has no
-    /// complete run.
+    /// Compares two sides, as one of `together` comparisons, for which its intervals are corrected. `asked`: metrics to
+    /// include in any case. `None` if a side has no complete run.
     pub fn new(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
         let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
@@ -129,11 +129,11 @@ impl Comparison {
         })
     }
 
-    /// Estimates only the ratio of rates, between runs without a schedule. Takes little time.
+    /// Estimates only the ratio of rates, which takes little time. The runs must have no schedule.
     ///
     /// # Errors
     ///
-    /// The reason why there is no verdict, regardless of the figures.
+    /// Returns the reason why there is no verdict, whatever the figures are.
     pub fn estimate_rate_ratio(contest: &Contest<'_>) -> Result<RatioEstimate, String> {
         let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
@@ -145,24 +145,24 @@ impl Comparison {
         runs.verdict_obstacle(rate, &checks).map_or_else(|| Ok(estimate_ratio(Metric::Rate, &runs, 1)), Err)
     }
 
-    /// True if both sides have complete runs.
+    /// True if both sides have complete runs, which must be paired in the case of rounds.
     pub fn is_possible(contest: &Contest<'_>) -> bool {
         !ComparedRuns::from_contest(contest).is_one_sided()
     }
 
-    /// The reason why percentiles are omitted.
+    /// The reason why [`Comparison::omitted`] percentiles are not compared.
     pub fn omission_reason(&self) -> &'static str {
         if self.is_mixed { MIXED } else { TOO_FEW }
     }
 
-    /// The estimate of a metric.
+    /// The difference in a metric; `None` if the metric was not compared.
     pub fn estimate(&self, metric: Metric) -> Option<&RatioEstimate> {
         self.estimates.iter().find(|estimate| estimate.metric == metric)
     }
 }
 
 impl<'a> ComparedRuns<'a> {
-    /// True if some runs have a rate and others none.
+    /// True if some runs have a rate and others do not.
     fn is_mixed(&self) -> bool {
         let mut all = self.all_runs().map(|run| run.is_scheduled());
         let first = all.next();
@@ -182,16 +182,16 @@ impl<'a> ComparedRuns<'a> {
         self.sides.each_ref().map(|side| side.iter().all(|run| run.is_scheduled()))
     }
 
-    /// The deciding metric, if every run has it.
+    /// The metric that decides the comparison; `None` if a run lacks it.
     fn deciding_metric(&self) -> Option<Metric> {
         if self.are_scheduled() == [true, true] { DECISIVE.parse().ok() } else { Some(Metric::Rate) }
     }
 
-    /// The reason why there is no verdict, regardless of the figures.
+    /// The reason why there can be no verdict, whatever the figures are; `None` if there may be one.
     fn verdict_obstacle(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.deciding_metric()) {
-            // Failures do not affect the rate.
+            // Failures do not affect the deciding rate.
             (None, Some(wanted)) => {
                 Some(FairnessChecks::fairness_doubt(checks).or_else(|| self.behind_schedule_remark()).unwrap_or_else(
                     || {
@@ -208,8 +208,8 @@ impl<'a> ComparedRuns<'a> {
     }
 
     /// A sentence if a side had fewer responses than due requests, so that its latency depends on the length of its
-    /// runs. Failed requests do not count as missing, nor do those that a target which keeps up has in flight at the
-    /// end.
+    /// runs. Failed requests do not count as missing, nor do requests that are in flight at the end with a target that
+    /// keeps up.
     fn behind_schedule_remark(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&SavedRun>)| {
             let open_loop = |run: &&SavedRun| {
@@ -259,15 +259,15 @@ impl<'a> ComparedRuns<'a> {
         Self { pairing: Pairing::Rounds(name), sides, dropped, failures }
     }
 
-    /// The logarithms of a metric common to all runs, for each side.
+    /// The logarithms of a metric that all runs have, for each side.
     fn log_values(&self, metric: Metric) -> [Vec<f64>; 2] {
         self.sides
             .each_ref()
             .map(|side| side.iter().filter_map(|run| metric::metric_value(metric, run)).map(f64::ln).collect())
     }
 
-    /// The possible common error of both rates, as a share. The connections of a closed loop may run in step: then one
-    /// response per connection arrives just before, or just after, the end of every run.
+    /// The error that both rates may have in common, as a share. The connections of a closed loop may run in step: then
+    /// one response per connection arrives just before, or just after, the end of every run.
     fn resolution(&self) -> f64 {
         let of =
             |run: &&SavedRun| Some(run.connections? as f64 / run.value(Metric::Requests).filter(|count| *count > 0.0)?);
@@ -329,13 +329,14 @@ impl<'a> ComparedRuns<'a> {
     }
 }
 
-/// The failed runs with the reasons.
+/// Lines about the failed runs, each with its reason.
 pub fn failed_run_lines(contest: &Contest<'_>) -> Vec<String> {
     let reason = |run: &&SavedRun| Some(escape_controls(&format!("{}: {}", run.called(), run.failure()?)));
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 
-/// The name of an experiment with interleaved rounds, and the runs of each round; `None` for runs from elsewhere.
+/// The name of the experiment with interleaved rounds, and the runs of each round; `None` if the runs are not from such
+/// an experiment.
 fn interleaved_rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Option<&'a SavedRun>; 2]>)> {
     let first = a.first()?.position.as_ref()?;
     let mut rounds: BTreeMap<u32, [Option<&'a SavedRun>; 2]> = BTreeMap::new();
@@ -344,10 +345,10 @@ fn interleaved_rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(Str
             let position = run.position.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
             let known = &mut rounds.entry(position.round).or_default()[side];
             match known.filter(|known| known.failure().is_none()) {
-                // The run was repeated after a failure.
+                // The run was repeated after it had failed.
                 None => *known = Some(run),
                 Some(_) if run.failure().is_some() => {}
-                // Two runs of one round on the same side cannot be paired.
+                // If one side has two runs in a round, they cannot be paired.
                 Some(_) => return None,
             }
         }
@@ -355,12 +356,12 @@ fn interleaved_rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(Str
     Some((first.name.clone(), rounds.into_values().collect()))
 }
 
-/// The metrics common to all runs, and the percentiles that a run lacks or with too few values above them.
+/// The metrics that all runs have, and the percentiles that a run lacks or that too few values exceed.
 fn common_and_omitted_metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
     let percentiles: BTreeSet<Metric> = runs.all_runs().flat_map(SavedRun::percents).map(Metric::percentile).collect();
     let all = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles.iter().copied());
     let all: BTreeSet<Metric> = all.chain(status_class_percentiles(runs)).chain(asked.iter().copied()).collect();
-    // Latencies of two kinds are not compared.
+    // Latencies of runs with and without a rate are not compared.
     let is_mixed = runs.is_mixed();
     let is_known = |metric: &Metric| {
         !(is_mixed && metric.is_latency()) && runs.all_runs().all(|run| metric::metric_value(*metric, run).is_some())
@@ -370,7 +371,7 @@ fn common_and_omitted_metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec
     (known, omitted)
 }
 
-/// The report's percentiles of each status class, if any run has responses of several classes.
+/// The percentiles that reports show for each status class, if a run has responses of several classes.
 fn status_class_percentiles(runs: &ComparedRuns<'_>) -> impl Iterator<Item = Metric> {
     let has_several = |run: &SavedRun| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
     let are_several = runs.all_runs().any(has_several);

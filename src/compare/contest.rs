@@ -1,4 +1,4 @@
-//! Decides which runs are compared: runs at equal levels of all other factors.
+//! Decides which runs are compared: those at equal levels of all other factors.
 
 use std::collections::HashMap;
 
@@ -8,55 +8,55 @@ use onrush_text::escape_controls;
 use super::input::{ComparedSide, factor_levels};
 use crate::saved::SavedRun;
 
-/// Two groups of runs that differ in one thing.
+/// Two groups of runs to be compared, which differ in one thing.
 #[derive(Debug)]
 pub struct Contest<'a> {
     /// Names of the groups, the baseline first.
     pub names: [String; 2],
-    /// Levels of all other factors.
+    /// Levels of all other factors, which both groups have in common.
     pub at: FactorLevels,
-    /// Runs of both groups.
+    /// Runs of each group.
     pub sides: [Vec<&'a SavedRun>; 2],
 }
 
-/// Factors with their levels.
+/// Names of factors, each with a level.
 pub type FactorLevels = Vec<(String, String)>;
 
-/// Every level of an experiment against the baseline of its factor, at equal levels of the others.
+/// Pairs every level of an experiment with the baseline of its factor, at equal levels of the other factors.
 ///
 /// # Errors
 ///
-/// If the runs are not from one experiment.
+/// Fails if the runs are not from one experiment.
 pub fn contests_of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
     let factors = varied_factors(runs)?;
     Ok(factors.iter().flat_map(|factor| contests_against_baseline(runs, factor)).collect())
 }
 
-/// A factor of an experiment.
+/// A factor that varies in an experiment.
 #[derive(Debug)]
 pub struct VariedFactor {
     /// Name of the factor.
     pub name: String,
     /// Levels of the factor, in the plan's order.
     pub levels: Vec<String>,
-    /// The baseline level.
+    /// The level with which the others are compared.
     baseline: String,
     is_alone: bool,
 }
 
 impl VariedFactor {
-    /// A level in words. The URL or name of a target needs no factor before it.
+    /// A level as text. If it is the URL or name of a target, the name of the factor is left out.
     fn format_level(&self, level: &str) -> String {
         let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
         escape_controls(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
     }
 }
 
-/// The factors of the runs' common experiment.
+/// The factors that vary in the experiment of these runs.
 ///
 /// # Errors
 ///
-/// If the runs are not from one experiment.
+/// Fails if the runs are not from one experiment.
 pub fn varied_factors(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
     let positions: Vec<(&Position, &SavedRun)> =
         runs.iter().filter_map(|run| Some((run.position.as_ref()?, run))).collect();
@@ -79,7 +79,7 @@ pub fn varied_factors(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
     Ok(baseline_levels(&positions).into_iter().map(factor).collect())
 }
 
-/// Every level of a factor against its baseline, at equal levels of the others.
+/// Pairs every level of a factor with its baseline, at equal levels of the other factors.
 pub fn contests_against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<Contest<'a>> {
     let VariedFactor { name, levels, baseline, .. } = factor;
     let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
@@ -94,7 +94,7 @@ pub fn contests_against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor
     others.flat_map(against).collect()
 }
 
-/// Groups the runs of an experiment by the levels of all factors except this one.
+/// Groups the runs of an experiment by their levels of all factors except this one.
 pub fn group_by_other_levels<'a>(
     runs: &'a [SavedRun],
     factor: &VariedFactor,
@@ -112,7 +112,7 @@ pub fn group_by_other_levels<'a>(
     groups
 }
 
-/// The factors with their baselines. Without any baseline, all factors with their first levels.
+/// The factors, each with its baseline. If no factor has a baseline, all factors with their first levels.
 fn baseline_levels(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     let Some((first, _)) = positions.first() else { return Vec::new() };
     let marked: FactorLevels = first
@@ -131,7 +131,7 @@ fn baseline_levels(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     first.levels.iter().filter_map(|it| Some((it.factor.clone(), first_level(&it.factor)?))).collect()
 }
 
-/// The levels of a factor, in the plan's order.
+/// The levels of a factor in the order of the plan.
 fn levels_of_factor(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<String> {
     let levels = positions.iter().flat_map(|(position, _)| &position.levels).filter(|level| level.factor == factor);
     let mut levels: Vec<(u32, &String)> = levels.map(|level| (level.index, &level.level)).collect();
@@ -140,13 +140,13 @@ fn levels_of_factor(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<S
     levels.into_iter().map(|(_, level)| level.clone()).collect()
 }
 
-/// The level of a factor in a run.
+/// The level that a factor has in a run; `None` if the run does not have the factor.
 pub fn level_of(run: &SavedRun, factor: &str) -> Option<String> {
     factor_levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
-/// Contests between two sides, at equal levels of every factor with a common level, and sentences about levels that
-/// only one side has.
+/// Pairs the runs of two sides at equal levels of every factor for which they have a level in common. Also returns
+/// sentences about levels that only one side has.
 pub fn contests_between_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());
@@ -165,7 +165,7 @@ pub fn contests_between_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (
     contests_at_equal_levels(&names, sides, &factors)
 }
 
-/// The contests between two sides that differ in these factors.
+/// Pairs the runs of two sides, which may differ in these factors.
 fn contests_at_equal_levels<'a>(
     names: &[String; 2],
     sides: [Vec<&'a SavedRun>; 2],
@@ -194,7 +194,7 @@ fn contests_at_equal_levels<'a>(
     (contests, alone.collect())
 }
 
-/// Levels in words: `c=10, rmem=4096`.
+/// Levels as text: `c=10, rmem=4096`.
 pub fn format_levels(at: &[(String, String)]) -> String {
     if at.is_empty() {
         return "no levels".to_owned();

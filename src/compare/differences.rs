@@ -1,11 +1,12 @@
-//! Differences between the plans of two sides from different experiments.
+//! Differences between the plans of two sides whose runs are from different experiments.
 
 use onrush_text::escape_controls;
 
 use super::contest::Contest;
 use crate::saved::SavedRun;
 
-/// The reason why these runs are compared only with `--force`: their plans differ in more than one key.
+/// The reason why these runs are compared only with `--force`: their plans differ in more than one key. `None` if they
+/// may be compared.
 pub fn plan_difference_refusal(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = &contest.sides;
     if is_one_experiment(contest) {
@@ -36,7 +37,8 @@ pub fn plan_difference_refusal(contest: &Contest<'_>) -> Option<String> {
     ))
 }
 
-/// Differences outside the plans: in the machine and in the measuring program.
+/// A sentence on differences outside the plans: between machines, or between measuring programs. `None` if there are
+/// none.
 pub fn differences_outside_plans(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = contest.sides.each_ref().map(|side| side.iter().find_map(|run| run.document.as_deref()));
     let (a, b) = (a?, b?);
@@ -56,14 +58,14 @@ pub fn differences_outside_plans(contest: &Contest<'_>) -> Option<String> {
     (!words.is_empty()).then(|| format!("the sides also differ in the {}", words.join(", the ")))
 }
 
-/// True if all runs are from one experiment, so that they differ only in its factors.
+/// True if all runs are from the same experiment, so that they differ only in its factors.
 fn is_one_experiment(contest: &Contest<'_>) -> bool {
     let mut ids = contest.sides.iter().flatten().map(|run| run.position.as_ref().map(|position| &position.id));
     let first = ids.next().flatten();
     first.is_some() && ids.all(|id| id == first)
 }
 
-/// The differences between two runs, each with its key and a description.
+/// The differences between the plans of two runs, each as a key and a description.
 fn plan_differences(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
     if let (Some(one), Some(other)) = (&one.document, &other.document) {
         let differences = one.plan.differences(&other.plan);
@@ -78,7 +80,7 @@ fn plan_differences(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
         ("connections", number(one.connections), number(other.connections)),
         ("rate", Some(rate(one)), Some(rate(other))),
     ];
-    // A value that a file lacks is not a difference.
+    // If a file lacks a value, that is not a difference.
     let differing = pairs.into_iter().filter(|(_, was, is)| was.is_some() && is.is_some() && was != is);
     differing
         .map(|(key, was, is)| {

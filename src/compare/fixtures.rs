@@ -33,7 +33,7 @@ pub fn run_in_round(rate_per_s: f64, round: u32, levels: Vec<FactorLevel>) -> Sa
     SavedRun { position: Some(position), ..run_at_rate(rate_per_s) }
 }
 
-/// A level of the factor `target`.
+/// A level of the factor `target`, with its index in the plan.
 pub fn target_level(level: &str, index: u32) -> FactorLevel {
     FactorLevel { factor: "target".to_owned(), level: level.to_owned(), index, baseline: index == 1 }
 }
@@ -56,7 +56,7 @@ pub fn experiment_runs(factors: &[(&str, &[&str])], rounds: u32) -> Vec<SavedRun
     (1..=rounds).flat_map(|round| points.iter().map(move |point| run_in_round(100.0, round, point.clone()))).collect()
 }
 
-/// Runs of two targets, A and B, with these rates round by round.
+/// Runs of two targets, A and B, with these rates, round by round.
 pub fn runs_of_two_targets(a: &[f64], b: &[f64]) -> Vec<SavedRun> {
     let of = |rates: &[f64], name: &str, index: u32| -> Vec<SavedRun> {
         (1..).zip(rates).map(|(round, rate)| run_in_round(*rate, round, vec![target_level(name, index)])).collect()
@@ -64,7 +64,7 @@ pub fn runs_of_two_targets(a: &[f64], b: &[f64]) -> Vec<SavedRun> {
     [of(a, "A", 1), of(b, "B", 2)].concat()
 }
 
-/// A comparison of two targets, A and B, with these rates round by round.
+/// A comparison of two targets, A and B, with these rates, round by round.
 pub fn compare_two_targets(a: &[f64], b: &[f64]) -> Comparison {
     let runs = runs_of_two_targets(a, b);
     let contests = contests_of_experiment(&runs).expect("it is one experiment");

@@ -1,4 +1,4 @@
-//! Reads the runs of a side: a file, a folder, or the runs of either with a label.
+//! Reads the runs of a side, which is a file, a folder, or those runs in either that have a label.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,20 +13,20 @@ use strsim::damerau_levenshtein;
 
 use crate::saved::{self, Read, SavedRun};
 
-/// Runs that belong together.
+/// Runs that are compared together.
 #[derive(Debug)]
 pub struct ComparedSide {
-    /// Name of the side as typed.
+    /// The side as typed; with a label, only the label.
     pub name: String,
     /// The runs, at least one.
     pub runs: Vec<SavedRun>,
 }
 
-/// Reads one side: a file, a folder, or `PATH:LABEL`. Appends sentences about faulty files to `said`.
+/// Reads one side: a file, a folder, or `PATH:LABEL`. Adds a sentence about each faulty file to `said`.
 ///
 /// # Errors
 ///
-/// If the side has no runs.
+/// Fails if the side has no runs.
 pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
     let name = escape_controls(&typed.to_string_lossy());
     match split_label(typed) {
@@ -43,10 +43,11 @@ pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, S
     }
 }
 
-/// Maximum number of files read to find an example.
+/// Maximum number of files that are read in search of an example.
 const TRIED_MAX: usize = 10;
 
-/// One line for a command without inputs: candidates in this folder, or how to make some.
+/// An example for a command without inputs, in one line: files in this folder that can be compared, or how to make
+/// some.
 pub fn input_example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -54,7 +55,7 @@ pub fn input_example(folder: &Path) -> String {
     let shown = |path: &Path| escape_controls(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy());
     let mut experiments = entries(&folder.join(RESULTS));
     experiments.retain(|path| path.join(PLAN).is_file());
-    // The names start with the time.
+    // The newest comes last, because the names start with the time.
     let newest = experiments.into_iter().max().map(|path| format!("onrush compare {}", shown(&path)));
 
     let mut files = entries(folder);
@@ -95,15 +96,15 @@ fn read_runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, Strin
     if runs.is_empty() { Err(format!("{path:?} has no runs to compare")) } else { Ok(runs) }
 }
 
-/// Splits a path and a label, unless a file has the whole name.
+/// Splits a path from its label; `None` if there is no label, or if a file has the whole name.
 fn split_label(typed: &Path) -> Option<(PathBuf, String)> {
     let text = typed.to_str().filter(|text| *text != "-" && !typed.exists())?;
     let colons = text.match_indices(':').map(|(at, _)| (PathBuf::from(&text[..at]), text[at + 1..].to_owned()));
     colons.into_iter().find(|(path, label)| path.exists() && !label.is_empty())
 }
 
-/// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and its file
-/// name with and without the number of the run.
+/// The labels by which a run can be selected: its levels (`rmem=4096` or `4096`), its own labels, the line above it,
+/// its heading, and its file name with and without the number of the run.
 fn labels_of_run(run: &SavedRun) -> Vec<String> {
     let levels = factor_levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
@@ -128,7 +129,7 @@ fn unknown_label_message(path: &Path, label: &str, known: &[String]) -> String {
     format!("no run in {path:?} is called {label:?}{hint}")
 }
 
-/// The factors and levels of a run: from its experiment, else from its labels or its file name.
+/// The factors of a run with their levels: those of its experiment, else those from its labels or its file name.
 pub fn factor_levels(run: &SavedRun) -> Vec<(String, String)> {
     match &run.position {
         Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
@@ -136,7 +137,7 @@ pub fn factor_levels(run: &SavedRun) -> Vec<(String, String)> {
     }
 }
 
-/// The reason why two sides with a common run cannot be compared.
+/// The reason why two sides cannot be compared: they have a run in common. `None` if they have none.
 pub fn common_run_refusal(a: &ComparedSide, b: &ComparedSide) -> Option<String> {
     let file = |run: &SavedRun| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
     let by_digest: HashMap<&String, &SavedRun> =

@@ -7,28 +7,28 @@ use onrush_text::units::format_percentage;
 use super::comparison::Comparison;
 use super::words::{SINGLE_RUNS, metric_name, relative_loss};
 
-/// The maximum acceptable loss in a metric.
+/// How much worse than the baseline a metric may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegressionLimit {
-    /// The metric; `None` for the deciding one.
+    /// The limited metric; `None` for the metric that decides the comparison.
     pub metric: Option<Metric>,
-    /// The maximum loss as a share of the baseline.
+    /// The maximum loss, as a share of the baseline.
     pub share: f64,
 }
 
 /// The verdict of a limit on a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitVerdict {
-    /// The whole interval is beyond the limit, with a sentence.
+    /// Worse than allowed: the whole interval is beyond the limit. With a sentence for the user.
     Worse(String),
-    /// The whole interval is within the limit.
+    /// Not worse than allowed: the whole interval is within the limit.
     Kept,
-    /// Undecided, with the reason.
+    /// Undecided. With a sentence for the user that gives the reason.
     Open(String),
 }
 
 impl RegressionLimit {
-    /// Judges a comparison.
+    /// Judges whether a comparison keeps to the limit.
     pub fn judge(self, comparison: &Comparison) -> LimitVerdict {
         let open = |why: &str| {
             let metric = self.metric.map_or("the metric that decides".to_owned(), metric_name);
@@ -50,7 +50,7 @@ impl RegressionLimit {
         if let Some(doubt) = &comparison.doubt {
             return open(doubt);
         }
-        // Rounding may put a figure just beyond a round limit.
+        // Because of rounding, a figure may be just beyond a round limit.
         if least > self.share + 1e-9 {
             return LimitVerdict::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
@@ -68,7 +68,8 @@ impl RegressionLimit {
     }
 }
 
-/// The reason for a missing estimate of a percentile or status class; `None` for other metrics.
+/// The reason why a percentile or a figure of a status class has no estimate; `None` for other
+/// metrics.
 fn missing_estimate_reason(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| metric.percentile_percent().is_some();
     let is_of_class = matches!(metric, Metric::Latency(LatencyView::Class(_), _));

@@ -1,9 +1,9 @@
 //! `onrush compare`: do saved results differ, by how much, and how certainly?
 //!
-//! `input` reads runs. A `contest` is two groups of runs that differ in one thing. A `comparison` is its result: pairs
-//! of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words` and
-//! `json` format comparisons, and `answer` sums up an experiment. Nothing here measures or prints. docs/statistics.md
-//! has the formulas.
+//! `input` reads runs. A `contest` is two groups of runs that differ in one thing. A `comparison` is its result: runs
+//! paired by rounds or in two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness.
+//! `words` and `json` format comparisons, and `answer` sums up an experiment. Nothing here measures or prints.
+//! docs/statistics.md gives the formulas.
 
 pub(crate) mod command;
 
@@ -54,52 +54,53 @@ const EXIT_WORSE: u8 = 3;
 /// The exit code if a limit of `--fail-if-worse` is undecided.
 const EXIT_UNKNOWN: u8 = 6;
 
-/// The line about unpaired runs.
+/// The line printed about runs that are not paired.
 const APART: &str = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
                      onrush sweep make such rounds";
 
-/// Results to compare, with options.
+/// The results to compare, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The baseline and the runs compared with it, or the folder of one experiment. If empty, an example is printed.
+    /// The baseline and the runs to compare with it, or the folder of one experiment. If there are none, an example is
+    /// printed.
     pub inputs: Vec<PathBuf>,
-    /// True if runs of different plans may be compared.
+    /// True if runs may be compared although their plans differ.
     pub force: bool,
-    /// Maximum losses in metrics.
+    /// Limits on how much worse than the baseline metrics may be.
     pub limits: Vec<RegressionLimit>,
-    /// The form of the result.
+    /// The form in which comparisons are printed.
     pub form: ComparisonForm,
 }
 
-/// The form of comparisons.
+/// The form in which comparisons are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComparisonForm {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
-/// The text to print.
+/// The output of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedComparison {
-    /// The comparisons; empty without any.
+    /// The comparisons, for standard output; empty if there are none.
     pub text: String,
-    /// Lines about the comparisons and their files.
+    /// Lines about the comparisons and their files, for standard error.
     pub said: Vec<String>,
     /// The exit code.
     pub exit: u8,
 }
 
-/// The answer of the experiment in a folder, in a few lines.
+/// The answer that the experiment in a folder gives, in a few lines. The exit code is always zero.
 pub fn answer_experiment(path: &Path) -> PrintedComparison {
     let lines = input::read_side(path, &mut Vec::new()).and_then(|side| answer::answer_lines(&side.runs));
     let (lines, said) = lines.map_or_else(|why| (Vec::new(), vec![why]), |lines| (lines, Vec::new()));
     PrintedComparison { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
 }
 
-/// Compares every level of the experiment in a folder with its baseline.
+/// Compares every level of the experiment in a folder with the baseline of its factor.
 pub fn compare_folder(path: &Path) -> PrintedComparison {
     compare_files(&Compare {
         inputs: vec![path.to_path_buf()],
@@ -109,7 +110,7 @@ pub fn compare_folder(path: &Path) -> PrintedComparison {
     })
 }
 
-/// Reads files and compares their runs.
+/// Reads files, compares their runs, and judges the comparisons by the limits.
 pub fn compare_files(compare: &Compare) -> PrintedComparison {
     let mut said = Vec::new();
     match compare_sides(compare, &mut said) {
@@ -152,7 +153,7 @@ fn compare_sides(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Compar
     compare_contests(&contests, compare.force, &asked, said)
 }
 
-/// Makes the comparisons of these contests. Appends lines about them to `said`.
+/// Makes the comparisons of these contests. Adds lines about them to `said`.
 fn compare_contests(
     contests: &[Contest<'_>],
     force: bool,
@@ -160,7 +161,7 @@ fn compare_contests(
     said: &mut Vec<String>,
 ) -> Result<Vec<Comparison>, String> {
     let mut comparisons = Vec::new();
-    // An impossible comparison does not count in the correction for several.
+    // Comparisons that are impossible are not included in the correction for several.
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     for contest in contests {
         if let Some(why) = differences::plan_difference_refusal(contest).filter(|_| !force) {
@@ -194,7 +195,7 @@ fn compare_contests(
     Ok(comparisons)
 }
 
-/// The start of a line that names one of several comparisons.
+/// The start of a line that names one comparison among several.
 fn comparison_prefix(comparison: &Comparison) -> String {
     match (comparison.together, &comparison.at[..]) {
         (1, _) => String::new(),
@@ -203,7 +204,8 @@ fn comparison_prefix(comparison: &Comparison) -> String {
     }
 }
 
-/// Judges comparisons by limits; returns the exit code. An undecided limit does not count as kept.
+/// Judges comparisons by limits, with a line in `said` for each limit that is not kept; returns the exit code. An
+/// undecided limit does not count as kept.
 fn judge_limits(comparisons: &[Comparison], limits: &[RegressionLimit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {

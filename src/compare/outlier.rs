@@ -1,18 +1,19 @@
 //! Finds outliers by the median and the median absolute deviation.
 
-/// Distance of an outlier, in scaled deviations.
+/// Distance from the median at which a figure is an outlier, in scaled deviations.
 const FAR: f64 = 3.5;
 
-/// Factor from the median absolute deviation of a normal distribution to its standard deviation.
+/// Factor that converts the median absolute deviation of a normal distribution to its standard deviation.
 const SCALE: f64 = 1.4826;
 
-/// A figure this close to the median is never an outlier, however close the others are: one per cent, in logarithms.
+/// A figure that differs from the median by less than this is never an outlier, however close together the others are:
+/// one per cent, as a logarithm.
 const NEAR: f64 = 0.01;
 
-/// With fewer figures than this, any figure may look like an outlier.
+/// Minimum number of figures. Among fewer, any figure may look like an outlier.
 const FIGURES_MIN: usize = 5;
 
-/// The indices of outliers among figures in logarithms.
+/// Indices of the outliers among figures, which must be logarithms.
 pub fn outlier_indices(figures: &[f64]) -> Vec<usize> {
     let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_outlier(figures[*index], figures);
     (0..figures.len()).filter(is_far).collect()
@@ -25,7 +26,7 @@ fn is_outlier(figure: f64, figures: &[f64]) -> bool {
     scaled > 0.0 && (figure - middle).abs() > (FAR * scaled).max(NEAR)
 }
 
-/// The median; for an even number, the mean of the middle two.
+/// The median; for an even number of figures, the mean of the middle two.
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

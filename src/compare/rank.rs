@@ -1,12 +1,12 @@
-//! Rank tests: the probability of an equally consistent difference by chance, for any distribution.
+//! Rank tests: the probability that a difference at least as consistent arises by chance. Valid for any distribution.
 
 use super::student::LEVEL;
 
-/// With more figures than this, the test is no better than Student's and takes long.
+/// Maximum number of figures. With more, the test is no better than Student's and takes long.
 const FIGURES_MAX: usize = 50;
 
-/// The exact p of the signed-rank test of differences (Wilcoxon), times the number of comparisons. `None` with too few
-/// differences for significance.
+/// The exact p of Wilcoxon's signed-rank test on these differences, times the number of comparisons. `None` if there
+/// are too few differences to be significant, or too many for the test.
 pub fn signed_rank_p(differences: &[f64], comparisons: usize) -> Option<f64> {
     let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let count = differences.len();
@@ -18,7 +18,7 @@ pub fn signed_rank_p(differences: &[f64], comparisons: usize) -> Option<f64> {
     let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
     let ranks = twice_ranks(&sizes);
     let total: usize = ranks.iter().sum();
-    // For each sum of ranks, the number of sign combinations with that sum.
+    // For each sum of ranks, the number of combinations of signs with that sum.
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;
     for &rank in &ranks {
@@ -30,11 +30,11 @@ pub fn signed_rank_p(differences: &[f64], comparisons: usize) -> Option<f64> {
     Some((2.0 * as_far / all * comparisons).min(1.0))
 }
 
-/// The exact p of the test of two groups (Mann and Whitney), times the number of comparisons. `None` with too few
-/// figures for significance.
+/// The exact p of Mann and Whitney's test on two groups, times the number of comparisons. `None` if there are too few
+/// figures for a significant result, or too many for the test.
 pub fn rank_sum_p(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     let comparisons = comparisons as f64;
-    // The number of ways to deal out the figures.
+    // The number of ways in which the figures can be dealt out.
     let all: f64 = (1..=a.len()).map(|drawn| (b.len() + drawn) as f64 / drawn as f64).product();
     if a.len().max(b.len()) > FIGURES_MAX || 2.0 / all * comparisons > LEVEL {
         return None;
@@ -57,7 +57,7 @@ pub fn rank_sum_p(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     Some((as_far / all * comparisons).min(1.0))
 }
 
-/// Twice the ranks of the figures. Equal figures share their ranks.
+/// Ranks of the figures, times two, so that equal figures can share their ranks.
 fn twice_ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let smaller = figures.iter().filter(|other| *other < figure).count();

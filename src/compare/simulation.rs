@@ -1,4 +1,4 @@
-//! The accuracy of comparisons for known targets: thousands of experiments in which every run has its own effect, the
+//! The accuracy of comparisons of known targets: thousands of experiments in which each run has its own effect, the
 //! seconds of a run are correlated, and rounds differ.
 
 #![cfg(test)]
@@ -10,19 +10,19 @@ use super::contest::{Contest, contests_of_experiment};
 use super::fixtures;
 use crate::saved::SavedRun;
 
-/// Number of experiments of each kind. docs/statistics.md states the results.
+/// Number of experiments of each kind. docs/statistics.md gives the results.
 const TRIALS: usize = 2_000;
 const SEED: u64 = 15;
 
-/// Maximum share of comparisons of equals that may differ: 5 %, plus three deviations of a binomial distribution of
-/// this many trials. In 20,000 trials, 3.5 to 5.3 % did.
+/// Maximum share of comparisons of equal targets that may find a difference: 5 %, plus three deviations of a binomial
+/// distribution with this many trials. In 20,000 trials, 3.5 to 5.3 % did.
 const FALSE_MAX: f64 = 0.065;
 
 /// Minimum share of intervals that must cover the true value: 95 %, less three deviations. In 20,000 trials, 94.7 to
 /// 96.5 % did.
 const COVERED_MIN: f64 = 0.935;
 
-/// Length of a run in seconds, the correlation of neighbouring seconds, and their deviation.
+/// Length of a run in seconds; the next two are the correlation of neighbouring seconds, and their deviation.
 const SECONDS: usize = 10;
 const CORRELATION: f64 = 0.6;
 const SECOND: f64 = 0.02;
@@ -51,7 +51,7 @@ fn seconds_variance() -> f64 {
     SECOND * SECOND / count * (1.0 + 2.0 * (1..SECONDS).map(neighbours).sum::<f64>())
 }
 
-/// The rates of this many runs of A and of B. B's rate is A's times `ratio`.
+/// The rates of this many runs of A and of B. The rate of B is `ratio` times that of A.
 fn draw_rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];
@@ -65,7 +65,7 @@ fn draw_rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Ve
     sides
 }
 
-/// How often the targets are called different, and how often the interval covers the true ratio.
+/// Shares of experiments in which the targets are called different, and in which the interval covers the true ratio.
 struct SimulatedAccuracy {
     different: f64,
     covered: f64,
@@ -106,13 +106,13 @@ fn compare_as_groups([a, b]: &[Vec<f64>; 2]) -> Comparison {
 fn identical_targets_are_seldom_called_different() {
     for rounds in [3, 5, 10] {
         let paired = simulate_accuracy(rounds, 1.0, compare_in_rounds, ROUND);
-        // Groups are valid only without drift.
+        // Comparing groups is valid only without drift.
         let groups = simulate_accuracy(rounds, 1.0, compare_as_groups, 0.0);
         println!("{rounds} rounds: different {:.4} {:.4}", paired.different, groups.different);
         println!("{rounds} rounds: covered {:.4} {:.4}", paired.covered, groups.covered);
         for found in [paired, groups] {
             assert!(found.different <= FALSE_MAX, "{rounds} rounds: {}", found.different);
-            // Coverage above 98.5 % would mean too wide intervals.
+            // If more than 98.5 % covered the true value, the intervals would be too wide.
             assert!((COVERED_MIN..=0.985).contains(&found.covered), "{rounds} rounds: {}", found.covered);
         }
     }
@@ -122,7 +122,7 @@ fn identical_targets_are_seldom_called_different() {
 fn ten_rounds_find_five_percent() {
     let found = simulate_accuracy(10, 0.95, compare_in_rounds, ROUND);
     println!("power {:.4} covered {:.4}", found.different, found.covered);
-    // In 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
+    // In 20,000 trials, 92.1 % were called different; three deviations of a binomial distribution less is 90.3 %.
     assert!(found.different >= 0.9 && found.covered >= COVERED_MIN, "{} {}", found.different, found.covered);
 }
 

@@ -1,28 +1,28 @@
-//! Student's intervals for a difference of means: of pairs, and of two groups (Welch).
+//! Student's intervals for a difference of means: paired, or between two groups (Welch).
 //!
 //! The figures are logarithms, so that a difference is a ratio.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Maximum share of intervals that may miss the true value.
+/// Maximum share of intervals that may miss the true value; equally, the p below which a difference is significant.
 pub const LEVEL: f64 = 0.05;
 
-/// The 95 % interval of a difference, over all comparisons together, with the probability of an equally large one by
-/// chance.
+/// The interval of a difference that is correct in 95 % of the cases for all comparisons together, and the probability
+/// that an equally large difference arises by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceInterval {
     /// Lower bound.
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Probability of an equally large difference by chance, times the number of comparisons (Bonferroni).
+    /// Probability that an equally large difference arises by chance, times the number of comparisons (Bonferroni).
     pub p: f64,
-    /// The part of either half of the interval that more figures would not reduce.
+    /// The part of each half of the interval that more figures would not reduce.
     pub resolution: f64,
 }
 
 impl ConfidenceInterval {
-    /// The interval of a mean with this standard error.
+    /// The interval around a mean with this standard error and `freedom` degrees of freedom.
     fn around_mean(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
         let beyond = (mean.abs() - resolution).max(0.0);
         if error == 0.0 {
@@ -36,21 +36,21 @@ impl ConfidenceInterval {
         Some(Self { low: mean - half, high: mean + half, p: p.min(1.0), resolution })
     }
 
-    /// True if the interval excludes zero, which shows a difference.
+    /// True if the interval excludes zero, so that there is a difference.
     pub fn is_significant(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// The interval of the mean of these differences; `None` for fewer than two.
+/// The interval of the mean of these differences, as one of several comparisons; `None` for fewer than two differences.
 pub fn paired_interval(differences: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
     ConfidenceInterval::around_mean(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
-/// The interval of the difference between the means of two groups, `b` − `a`, with possibly different variances; `None`
-/// if a group has fewer than two figures.
+/// The interval of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None` if a
+/// group has fewer than two figures.
 pub fn welch_interval(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
@@ -61,7 +61,7 @@ pub fn welch_interval(a: &[f64], b: &[f64], comparisons: usize, resolution: f64)
 }
 
 /// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others and at least one per
-/// cent away from them.
+/// cent away from their mean.
 pub fn first_differs(figures: &[f64]) -> bool {
     let Some((first, rest)) = figures.split_first() else { return false };
     let (Some(variance), count) = (variance(rest), rest.len() as f64) else { return false };
@@ -69,7 +69,7 @@ pub fn first_differs(figures: &[f64]) -> bool {
     (first - mean(rest)).abs() > (student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()).max(NEAR)
 }
 
-/// Smaller differences are not worth a remark.
+/// Smaller differences than this are not worth a remark.
 const NEAR: f64 = 0.01;
 
 /// The arithmetic mean.

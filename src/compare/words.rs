@@ -9,10 +9,10 @@ use super::checks::{self, FairnessChecks};
 use super::comparison::{Comparison, Pairing, RatioEstimate};
 use super::contest::format_levels;
 
-/// The reason why two single runs have no verdict.
+/// The reason why a comparison of two single runs has no verdict.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
 
-/// One comparison with all its figures, or a summary of several.
+/// Formats a comparison with all its figures, or a summary of several.
 pub fn format_comparisons(comparisons: &[Comparison]) -> String {
     match comparisons {
         [only] => format_in_full(only),
@@ -27,7 +27,7 @@ pub fn format_comparisons(comparisons: &[Comparison]) -> String {
     }
 }
 
-/// The figures of one comparison, with the verdict in the middle.
+/// Formats one comparison with all its figures and the verdict in the middle.
 fn format_in_full(comparison: &Comparison) -> String {
     let mut text = format!("{}\n\n", sides_heading(comparison));
     let mut rows = vec![["", "A", "B", "B/A", "95 %", "p"].map(str::to_owned)];
@@ -56,7 +56,7 @@ fn format_in_full(comparison: &Comparison) -> String {
     text
 }
 
-/// The essentials of one comparison among several.
+/// Formats the essentials of one comparison among several.
 fn format_briefly(comparison: &Comparison) -> String {
     let mut text = format!("{}\n  {}\n", sides_heading(comparison), verdict_sentence(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
@@ -76,7 +76,7 @@ fn format_briefly(comparison: &Comparison) -> String {
     text + &format!("  {}\n", ratios.join(" · "))
 }
 
-/// The line with the names of A and B.
+/// The line that names A and B.
 pub fn sides_heading(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let at = other_levels_suffix(&comparison.at);
@@ -98,15 +98,15 @@ pub fn sides_heading(comparison: &Comparison) -> String {
     }
 }
 
-/// The levels of the other factors, if any.
+/// The levels of the other factors, as a suffix; empty if there are none.
 pub fn other_levels_suffix(levels: &[(String, String)]) -> String {
     if levels.is_empty() { String::new() } else { format!(", at {}", format_levels(levels)) }
 }
 
-/// An interval reaching further than this is too wide for a statement.
+/// An interval whose bounds are further from equality than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
-/// True if an interval of ratios is inconclusive: it includes equality, and reaches too far on either side.
+/// True if an interval of ratios allows no conclusion: it includes equality, and is too wide on either side.
 pub fn is_inconclusive((low, high): (f64, f64)) -> bool {
     low <= 1.0 && high >= 1.0 && (1.0 - low).max(high - 1.0) > WIDE
 }
@@ -120,7 +120,7 @@ fn format_interval((low, high): (f64, f64)) -> String {
     }
 }
 
-/// The verdict in one sentence.
+/// The verdict on a comparison, as one sentence.
 pub fn verdict_sentence(comparison: &Comparison) -> String {
     if let Some(doubt) = &comparison.doubt {
         return format!("no verdict: {doubt}");
@@ -164,20 +164,21 @@ pub fn relative_loss(metric: Metric, ratio: f64) -> f64 {
     if metric.description().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
 }
 
-/// A bound in per cent, rounded up, with at least the digits of the interval in the table: `12.1 %`, `0.71 %`.
+/// Formats a bound in per cent, rounded up, with at least as many digits as the interval in the table: `12.1 %`, `0.71
+/// %`.
 fn format_bound(share: f64) -> String {
     let percent = share * 100.0;
     let scale = 10.0_f64.powi(percent_decimals(percent).max(1) as i32);
-    // Rounding may put a figure just above a round one.
+    // Because of rounding, a figure may be just above a round one.
     format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
 
-/// The name of a metric in sentences.
+/// The name of a metric as used in sentences.
 pub fn metric_name(metric: Metric) -> String {
     if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
 }
 
-/// A ratio; if it needs more than three digits, only a bound.
+/// Formats a ratio; if it would need more than three digits, only a bound.
 fn format_ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.001 => "<0.001".to_owned(),
@@ -201,7 +202,7 @@ fn format_p(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// The rows of the known checks.
+/// The rows of those checks whose figures are known.
 fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
     let share =
         |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::format_share);
@@ -219,7 +220,7 @@ fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
     known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
 }
 
-/// The limits of the runs on each side, with their counts; `None` if unknown on both sides.
+/// The limits of the runs on each side, with the number of runs; `None` if both sides' are unknown.
 fn limit_counts([a, b]: &[FairnessChecks; 2]) -> Option<String> {
     let of = |side: &FairnessChecks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
@@ -233,7 +234,7 @@ fn limit_counts([a, b]: &[FairnessChecks; 2]) -> Option<String> {
     is_known.then(|| format!("limited by: A {}; B {}", of(a), of(b)))
 }
 
-/// Rows in aligned columns: the first to the left, the others to the right.
+/// Aligns rows in columns: the first column to the left, the others to the right.
 fn align_columns(rows: &[[String; 6]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(1_000);
     let widths: [usize; 6] = std::array::from_fn(width);
