@@ -7,8 +7,8 @@ use onrush_plan::Dialect;
 
 use crate::COMPAT;
 
-/// Any text as a value. An accepted value has a digit, keeps its meaning when written out, and has the same meaning in
-/// both grammars if both accept it.
+/// Parses any text as a value. An accepted value contains a digit, keeps its meaning when written out, and has the same
+/// meaning in both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let (native_count, native_time) = (parse_count(text, Dialect::Native), parse_time(text, Dialect::Native));
@@ -26,7 +26,7 @@ pub fn units(data: &[u8]) {
     for time in [native_time, wrk_time].into_iter().flatten() {
         check_time(time);
     }
-    // Only our grammar has fractions and the small units of time. wrk's grammar has everything else.
+    // Only our grammar accepts fractions and the small units of time. wrk's grammar accepts everything else.
     let is_ours =
         text.contains('.') || text.to_ascii_lowercase().ends_with("ms") || text.to_ascii_lowercase().ends_with("us");
     if !is_ours {

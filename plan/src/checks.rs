@@ -31,7 +31,7 @@ pub struct ExpectedHeader {
 /// A check of a head or a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
-    /// The head must have this field.
+    /// The head must contain this field.
     Header(&'a ExpectedHeader),
     /// The body must contain this text.
     Body(&'a str),

@@ -13,7 +13,7 @@ use super::part::Partition;
 /// The number of connections over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionLevels {
-    /// The stages in order, at least one. The warm-up has the initial number of the first stage. After the last stage,
+    /// The stages in order, at least one. The warm-up uses the initial number of the first stage. After the last stage,
     /// its final number remains.
     pub stages: Vec<ConnectionLevel>,
     /// The part of the connections opened here.
@@ -84,7 +84,7 @@ impl ConnectionLevels {
         let mut longest_ns = 0;
         for stage in &self.stages {
             let end_ns = begin_ns + stage.length_ns();
-            // A stage has at most one such time, which may continue from the previous stage.
+            // A stage contains at most one such time, which may continue from the previous stage.
             since_ns = if stage.from >= total { since_ns } else { begin_ns + stage.first_time_with_ns(total) };
             let last_ns = if stage.to >= total { end_ns } else { begin_ns + stage.first_time_below_ns(total) };
             longest_ns = longest_ns.max(last_ns.min(until_ns).saturating_sub(since_ns));

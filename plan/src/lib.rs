@@ -7,7 +7,7 @@
 //! - Result: `output`, `sampling`, `column`.
 //! - Transport: `part` and `transport` share a plan between threads and machines, `file_contents` holds the
 //!   contents of files.
-//! - `limits` has every limit with its reason; `secrets` redacts.
+//! - `limits` states every limit with its reason; `secrets` redacts.
 
 #![forbid(unsafe_code)]
 
@@ -267,8 +267,8 @@ impl Dialect {
     }
 }
 
-/// Busy-polling, instead of blocking, of a worker with few requests in flight: a wake-up takes time that would count as
-/// the server's.
+/// When a worker with only a few requests in flight busy-polls instead of blocking. A wake-up takes time that would be
+/// counted as the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
     /// Busy-polls if there are processors to spare.

@@ -52,7 +52,7 @@ impl Machines {
     }
 }
 
-/// Policy for a run that has lost a machine.
+/// What a run does when it has lost a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
     /// Ends the run.

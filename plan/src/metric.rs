@@ -1,5 +1,5 @@
 //! The metrics: every named result of a run, for conditions and stop terms, comparisons, and columns of tables and
-//! timelines. [`METRICS`] has each of them once.
+//! timelines. [`METRICS`] lists each of them once.
 
 use std::fmt;
 use std::str::FromStr;

@@ -9,11 +9,11 @@ use super::{Condition, Percent, Position, Probing, SocketSampling};
 /// Output on the machine that started the run. Not part of a plan for another machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputOptions {
-    /// True if latency percentiles were requested. A native report always has some.
+    /// True if latency percentiles were requested. A native report always shows some.
     pub percentiles: bool,
     /// True to print the spectrum of the percentiles, as wrk2 does; in compat dialects, only with a rate.
     pub spectrum: bool,
-    /// True to print the service latency beside the latency from due times.
+    /// True to print the service latency in addition to the latency from due times.
     pub u_latency: bool,
     /// True if a batch of pipelined requests has a single latency, instead of one per response.
     pub batch_latency: bool,

@@ -18,8 +18,8 @@ pub struct RunStage {
 
 impl Plan {
     /// The stages of the run, in order; empty if there are fewer than two. If both rate and connections have stages, a
-    /// new stage begins wherever one of either does. Times are rounded up to tenths of a second; a stage within one
-    /// tenth has no row.
+    /// new stage begins wherever one of either does. Times are rounded up to tenths of a second; a stage within a
+    /// single tenth gets no row.
     pub fn stages(&self) -> Vec<RunStage> {
         let rates = self.schedule.iter().flat_map(|schedule| &schedule.stages);
         let levels = self.levels.iter().flat_map(|levels| &levels.stages);

@@ -62,7 +62,7 @@ impl Latencies {
     pub fn take_share(&mut self, part: u64, whole: u64) -> Self {
         let mean_ns = self.mean_ns().unwrap_or(0.0);
         let mut taken = Self { sum_ns: 0, max_ns: self.max_ns, bins: Vec::new() };
-        // The share is taken of all bins together, however few latencies are in each.
+        // The share is taken from all bins together, however few latencies are in each.
         let mut seen = 0;
         for (bin, count) in &mut self.bins {
             let here = share_rounded_down(seen + *count, part, whole) - share_rounded_down(seen, part, whole);

@@ -19,7 +19,7 @@ pub fn hdr_rank(p: f64, count: u64) -> u64 {
 }
 
 /// Number of values needed at or above a percentile that is shown without being requested. With fewer, the percentile
-/// is decided by a few slow responses, and in the extreme it is the maximum.
+/// is decided by a few slow responses, and in the extreme case it is the maximum.
 pub const BEYOND_MIN: u64 = 10;
 
 /// True if enough of `count` values lie at or above the percentile: 1,000 values are enough for 99 %, whose largest 1 %

@@ -7,7 +7,7 @@ use std::ops::AddAssign;
 use super::latencies::share_rounded_down;
 use super::{Count, Errors, Latencies, Stats};
 
-/// Largest number of rows: 20 minutes of one-second rows, and more than a screen has columns.
+/// Largest number of rows: 20 minutes of one-second rows, and more rows than a screen has columns.
 pub const ROWS_MAX: usize = 1200;
 
 /// Initial length of a row, in nanoseconds.

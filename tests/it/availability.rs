@@ -72,7 +72,7 @@ fn outages_start_with_their_first_due_request(context: &Context) {
     for (words, due) in [
         ("-t1 -c10 -R 500", 1_500),
         ("-t4 -c12 -R 500", 1_500),
-        // Each thread has a request per second. The request due at 2 s is the first thread's.
+        // Each thread gets one request per second. The request due at 2 s is the first thread's.
         ("-t4 -c4 -R 4", 12),
         ("-t2 -c10 -R 500 --arrivals burst:50", 1_500),
     ] {

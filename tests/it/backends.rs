@@ -104,7 +104,7 @@ fn busy_polling_is_reported_and_selectable(context: &Context) {
 fn request_clocks_start_before_sending(context: &Context) {
     let server = Served::start();
     let url = format!("http://{}/delay/150", server.address);
-    // The lowest latency has a column in the fork's table. Too few responses arrive for wrk's rewriting to change it.
+    // The fork's table has a column for the lowest latency. Too few responses arrive for wrk's rewriting to change it.
     let options = "--compat wrk-cmm -t1 -c4500 -n4500 --timeout 10";
     let output = context.onrush().words(options).words("--io").word(context.backend).word(url).run_plain();
     assert_eq!(output.requests(), 4500, "{output:?}");

@@ -52,7 +52,7 @@ fn missing_or_invalid_scripts_are_fatal(context: &Context) {
     ] {
         for onrush in context.both() {
             let onrush = onrush.words("-t2 -c2").script(path).word(url(&server, "/"));
-            // An unreadable script ends the program before there is a backend.
+            // An unreadable script ends the program before it chooses a backend.
             let output = if is_read { onrush.run() } else { onrush.run_plain() };
             assert_refused(&output, &words);
             assert_eq!(output.stderr.lines().count(), 1, "said once, in one line: {output:?}");
@@ -335,7 +335,7 @@ fn second_signals_end_scripts_with_unread_output(context: &Context) {
     for onrush in context.both() {
         let script = "while true do print('x') end";
         let mut child = onrush.words("-t1 -c1 -n1").lua(script).word(url(&server, "/")).spawn();
-        // The first signal waits for a reader of the output, for which the pipe has no more room.
+        // After the first signal, the program waits for a reader of its output, for which the pipe has no more room.
         let printed = child.stdout.take().expect("it is a pipe");
         wait_until(|| ioctl_fionread(&printed).is_ok_and(|bytes| bytes >= 60_000));
         signal(&child, Signal::INT);

@@ -41,7 +41,7 @@ fn compared(context: &Context, words: &str, paths: &[&Path]) -> ProgramOutput {
     paths.iter().fold(command, |command, path| command.word(path)).run_plain()
 }
 
-/// Measures a simulated target once. Returns the result, which has the text beside it.
+/// Measures a simulated target once. Returns the path of the result; the report's text is in a file next to it.
 fn single(context: &Context, scratch: &Scratch, (name, words, scenario): (&str, &str, &str)) -> PathBuf {
     let path = scratch.path().join(name);
     let output = simulate(context.onrush().words(words).word("-o").word(&path), scenario);

@@ -1,5 +1,5 @@
-//! Called as wrk, onrush meets the expectations of wrk's users, except for useless ones. Each test has a command line
-//! of wrk, the behaviour of the server, and the expected output.
+//! Called as wrk, onrush meets the expectations of wrk's users, except for useless ones. Each test consists of a
+//! command line of wrk, the behaviour of the server, and the expected output.
 
 use rustix::process::Signal;
 
@@ -382,7 +382,7 @@ fn descriptor_shortage_costs_only_connections(context: &Context) {
         ))
     );
     assert!(note.contains("prlimit"), "{note}");
-    // The first run had a separate limit: an observer of the machine has files open, too.
+    // The first run had a separate limit, because an observer of the machine opens files, too.
     let before = opened - 2 - lived;
     assert!((50..=61).contains(&before), "{opened}: two runs, of {before} and {lived} connections, each with a probe");
 }

@@ -430,7 +430,7 @@ impl SessionStep {
         (server, tls_port): (&EmbeddedServer, u16),
         programs: &Path,
     ) -> (Vec<String>, i32) {
-        // A target continues to freeze for a while after a run: each of these runs has a separate target.
+        // A target continues to freeze for a while after a run, so each of these runs gets a target of its own.
         let frozen = self.command.contains("/freeze?").then(target);
         let address = frozen.as_ref().unwrap_or(server).address();
         let mut command = self.command.replace("127.0.0.1:8080", &address.to_string());
@@ -528,7 +528,7 @@ fn is_of_the_machine(line: &str) -> bool {
     is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
 }
 
-/// True for a percentile that needs more requests than a shortened run has.
+/// True for a percentile that needs more requests than a shortened run makes.
 fn is_far_out(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let percent = words.next().and_then(|word| word.strip_suffix('%')?.parse::<f64>().ok());
@@ -567,7 +567,7 @@ fn shape(line: &str) -> String {
             shape.push(first);
         }
     }
-    // In a shortened run, too few values are beyond this percentile.
+    // In a shortened run, too few values exceed this percentile.
     shape.replace(": p# #, max #)", ": max #)")
 }
 

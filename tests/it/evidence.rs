@@ -67,7 +67,7 @@ fn thread_cpu_time_is_within_process_time(context: &Context) {
     assert_eq!(sum(&document, "opened"), number(&document, "/connections/opened"));
     let in_flight = sum(&document, "in_flight/mean") / number(&document, "/in_flight/mean");
     assert!((in_flight - 1.0).abs() < 1e-9, "{document}");
-    // Every response is a completion, and few waits found nothing.
+    // Every response is a completion, and only a few waits found nothing.
     let completions = sum(&document, "waits/completions");
     assert!(completions >= number(&document, "/requests/completed"), "{document}");
     assert!((1.0..=20.0).contains(&number(&document, "/threads/0/waits/completions_max")), "{document}");

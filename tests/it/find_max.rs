@@ -256,7 +256,7 @@ fn runs_start_with_nothing_in_flight(context: &Context) {
     assert!(!seen.is_empty() && seen.iter().all(|in_flight| *in_flight == 0), "{seen:?}: {output:?}");
 }
 
-/// Responds to each request after a delay, and counts waiting ones.
+/// Responds to each request after a delay, and counts the requests that wait for their response.
 fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI64) {
     while connection.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
         in_flight.fetch_add(1, Ordering::Relaxed);
@@ -281,7 +281,7 @@ fn real_searches_report_their_duration(context: &Context) {
     assert!(!points.is_empty() && measured_s < took_s && took_s < output.took.as_secs_f64(), "{document}: {output:?}");
 }
 
-/// Two busy loops have priority on the only processor of the target, which repeatedly waits for milliseconds. The
+/// Two busy loops have priority on the target's only processor, so the target repeatedly waits for milliseconds. The
 /// result of the search depends on the machine; its claims do not.
 fn starved_targets_are_not_judged(context: &Context) {
     let pin = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)

@@ -234,7 +234,7 @@ impl Context {
     }
 }
 
-/// A command line for one backend. Every run has `-v`: the backend is checked, and removed from the output, unless the
+/// A command line for one backend. Every run gets `-v`: the backend is checked, and removed from the output, unless the
 /// test expects no run.
 pub struct Onrush {
     command: Command,

@@ -279,7 +279,7 @@ pub fn watch(mut child: Child) -> (u64, ProgramOutput) {
         }
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        // A program that has just ended has no memory.
+        // The kernel reports no memory for a program that has just ended.
         peak_kib = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak_kib);
         thread::sleep(Duration::from_millis(5));
     }

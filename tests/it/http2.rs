@@ -1,4 +1,5 @@
-//! Real HTTP/2 servers: nginx, nghttpd, Apache and Node. Each counts or returns the received requests, in its own way.
+//! Real HTTP/2 servers: nginx, nghttpd, Apache and Node. Each of them counts or returns the requests it receives, in
+//! its own way.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -301,8 +302,8 @@ fn frames_and_response_are_shown(context: &Context) {
     }
     assert_eq!(output.stdout.matches("\n< SETTINGS, ACK\n").count(), 1, "{output:?}");
     assert_eq!(nginx.log().len(), 1);
-    // However many frames a body has, they are one line, unless something is sent in between. Frames are shown over
-    // TLS, too.
+    // However many frames a body consists of, they are shown as one line, unless something is sent in between. Frames
+    // are shown over TLS, too.
     let nginx = self::nginx(true, "");
     let output = context.onrush().words("--once -k --http2").word(nginx_url(&nginx, true, "/file.bin")).run();
     let lines: Vec<_> = output.stdout.lines().collect();

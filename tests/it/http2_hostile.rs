@@ -93,8 +93,8 @@ fn servers_returning_all_requests_are_abandoned(context: &Context) {
     assert_eq!(number(&result["http2"]["returned"]), 4, "{result}");
 }
 
-/// A run of 200 requests at a server that ends each connection after `each` requests, even if others are in flight. The
-/// last value is the number of responses sent.
+/// Runs 200 requests against a server that ends each connection after `each` requests, even if others are in flight.
+/// The last value returned is the number of responses that the server sent.
 fn run_ended(context: &Context, words: &str, each: u64) -> (ProgramOutput, Value, u64) {
     let responses = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&responses);

@@ -114,7 +114,7 @@ fn sweeps_measure_every_point_every_round(context: &Context) {
     assert_eq!((&place["levels"][1]["baseline"], &place["point"]), (&true.into(), &3.into()));
     let ids: Vec<Value> = expected.iter().map(|name| lab.document(name)["experiment"]["id"].clone()).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && id.as_str().is_some_and(|id| id.len() == 16)), "{ids:?}");
-    // Each round has every point once.
+    // Each round contains every point once.
     let mut positions: Vec<(u64, u64)> = expected
         .iter()
         .map(|name| {

@@ -59,7 +59,7 @@ impl Coordinator {
             .words(words)
             .word(url)
             .spawn();
-        // Its first line has the address; the others are read at the end.
+        // The coordinator's first line contains its address; the other lines are read at the end.
         let mut line = Vec::new();
         let stderr = child.stderr.as_mut().expect("it is a pipe");
         while !line.ends_with(b"\n") {

@@ -90,7 +90,7 @@ mod resuming;
 mod sampling;
 /// Modules that scripts load.
 mod script_modules;
-/// Threads that a script ends.
+/// Threads that are stopped by a script.
 mod script_stops;
 /// Lua scripts: their input, their decisions, and the examples.
 mod scripts;

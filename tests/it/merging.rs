@@ -293,7 +293,7 @@ fn sums_break_gates_of_their_runs(context: &Context) {
     let suite = fs::read_to_string(scratch.path().join("sum.xml")).unwrap();
     assert!(suite.contains("<failure message=\"it was 400\""), "{suite}");
     assert_eq!(merge(&scratch, "a.json").code, 0, "alone, it is as it was");
-    // A gate that was not judged has not passed.
+    // A gate that was not judged does not count as passed.
     written(context.onrush().words("-n 200 -c 5").word(url(&server, "/")), &scratch, ["c.json"]);
     let output = merge(&scratch, "a.json c.json -o ac.json");
     let note = |gate: &str| format!("note: the sum has no gate {gate}: not all results have it\n");

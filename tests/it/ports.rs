@@ -50,7 +50,8 @@ fn local_ports(shown: &str) -> Vec<u16> {
     ports
 }
 
-/// Slow responses: these runs are about connections, and end once the connections have been seen.
+/// Arguments of a run with slow responses. These runs are about connections, and are ended once the connections have
+/// been seen.
 const SLOW: &str = "-d60s http://127.0.0.1:8080/delay/50";
 
 fn ports_are_used_in_order(context: &Context) {

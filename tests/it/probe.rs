@@ -95,7 +95,7 @@ fn other_figures_exclude_the_probe(context: &Context) {
     assert_eq!((with.0, with.1), (without.0, without.1));
 }
 
-/// A thread inside its script at the end of the run ends later than the other, which stays.
+/// A thread that is inside its script at the end of the run ends later than the other one, which stays for the probe.
 fn late_threads_measure_only_the_run(context: &Context) {
     let script = "local threads = 0
         function setup(thread) threads = threads + 1; thread:set('is_slow', threads == 2) end
@@ -238,7 +238,7 @@ fn quitting_during_probes_leaves_complete_files(context: &Context) {
             signal(&child, Signal::QUIT);
         }
         let output = finish(child);
-        // On a machine that is itself the limit, no probe follows, and the run has ended normally.
+        // If the machine itself was the limit, no probe follows, and the run has ended normally.
         let was_quit = output.line("Requests/sec").is_none();
         assert!(was_quit || output.code == 0 && !output.verdict.contains("probe"), "{output:?}");
         let document: Value = serde_json::from_str(&fs::read_to_string(&files[0]).expect("the file is there"))

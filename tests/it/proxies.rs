@@ -370,7 +370,8 @@ fn tunnel_refusals_are_named(context: &Context) {
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
-        // In wrk mode, the run continues for its second, and counts: a status, and an unreadable response.
+        // In wrk mode, the run continues for its second, and counts failures. Two cases suffice: a status, and an
+        // unreadable response.
         if ![0, 7].contains(&number) {
             continue;
         }

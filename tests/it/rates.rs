@@ -29,7 +29,7 @@ cases! {
     connection_and_rate_stages_combine (Once);
 }
 
-/// A server that responds to everything after a millisecond, in virtual time.
+/// A simulated server that responds to everything after a millisecond.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
 /// A run in wrk2 mode, in virtual time.
@@ -97,7 +97,8 @@ fn delayed_requests_are_late_beside_service_latency(context: &Context) {
         .collect();
     let [recorded_ms, uncorrected_ms] = means[..] else { panic!("{output:?}") };
     assert_eq!((output.requests(), uncorrected_ms), (79, 50.0), "{output:?}");
-    // 50 ms, plus 30 ms for each earlier request, over 40 and 39 requests. A histogram of wrk2 has three digits.
+    // 50 ms, plus 30 ms for each earlier request, over 40 and 39 requests. wrk2's histograms are precise to three
+    // digits.
     assert!((recorded_ms - 49_580.0 / 79.0).abs() < 0.1, "{recorded_ms}");
     let title = "Uncorrected Latency (measured without taking delayed starts into account)";
     assert!(output.stdout.contains(title), "{output:?}");
@@ -193,7 +194,7 @@ fn stages_run_in_order(context: &Context) {
     let of = |pointer| stages.iter().map(|stage| number(stage, pointer)).collect::<Vec<f64>>();
     assert_eq!(of("/asked_per_s"), [100.0, 200.0, 0.0]);
     assert_eq!((of("/start_s"), of("/started")), (vec![0.0, 1.0, 2.0], started));
-    // The stages have the latencies of the run.
+    // The stages together contain all latencies of the run.
     assert_eq!(of("/latency/count").iter().sum::<f64>(), number(&document, "/latency/scheduled/count"));
 }
 

@@ -125,7 +125,7 @@ fn first_responses_per_status_are_kept(context: &Context) {
             let length =
                 head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
             let whole: usize = length.unwrap_or(20);
-            // Chunked bodies have trailers.
+            // Chunked bodies are followed by trailers.
             let (body, trailers) = body.split_at(whole.min(body_max));
             let trailers = trailers.to_ascii_lowercase();
             assert_eq!(trailers.starts_with("\r\nx-trail"), length.is_none(), "{name}: {head} {trailers}");

@@ -184,7 +184,7 @@ fn replaced_folders_are_never_written(context: &Context) {
     assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
 }
 
-/// One signal ends the attachment of a file that blocks at its end, like some in `/proc`.
+/// A single signal ends the reading of a needed file that blocks before its end, as some in `/proc` do.
 fn signals_end_endless_attachments(context: &Context) {
     let lab = Lab::new();
     let pipe = lab.scratch.path().join("pipe");

@@ -42,7 +42,7 @@ cases! {
     printed_output_keeps_its_order (Once);
 }
 
-/// The examples; each has a test above.
+/// The example scripts; each is tested above.
 const EXAMPLES: [&str; 12] =
     ["addresses", "auth", "checks", "counter", "csv", "delay", "json", "paths", "pipeline", "post", "report", "stop"];
 

@@ -203,8 +203,8 @@ fn rates_never_exceed_connection_capacity(context: &Context) {
 /// Figures that look good because requests are missing.
 fn idle_connections_are_reported_first(context: &Context) {
     let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s --probe off"), scenario);
-    // The target refuses for six of ten seconds, and every response before ends its connection. The first steps of the
-    // back-off, which doubles from 1 ms to 1 s, are short.
+    // The target refuses connections for six of ten seconds, and every response before that ends its connection. The
+    // first steps of the back-off, which doubles from 1 ms to 1 s, are short.
     let (output, document) =
         run("connect_us = 100.0\nclose = true\nanswer = \"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\
                                   Content-Length: 0\\r\\n\\r\\n\"\n[[refuse]]\nfrom_s = 4.0\nfor_s = 6.0");
@@ -275,8 +275,8 @@ const TROUBLED: &str = "
     [[fault]]\nevery = 419\nwhat = 'hang'
     [[fault]]\nevery = 523\nwhat = { answer = 'nonsense' }";
 
-/// Covers everything that ends a run or decides about the next one: responses, a stop rule, a gate, an abandonment
-/// limit, a signal.
+/// Covers everything that ends a run or decides about the next one: the number of responses, a stop rule, a gate, an
+/// abandonment limit, a signal.
 fn equal_command_lines_give_equal_bytes(context: &Context) {
     let pauses = "function delay() return math.random(20) end function response() end";
     for (words, more, script, code) in [
@@ -309,7 +309,7 @@ fn equal_command_lines_give_equal_bytes(context: &Context) {
 }
 
 fn resets_and_closes_are_named_anywhere(context: &Context) {
-    // The head of the response has 39 bytes, all of it 52.
+    // The head of the response takes 39 bytes, the whole response 52.
     let closed = |after: usize| match after {
         0 => "closed by the server before a response began",
         1..39 => "closed by the server inside a response head",

@@ -190,7 +190,7 @@ fn openssl_renegotiation_is_refused(context: &Context) {
     let output = context.onrush().words("-k -c1 -n1 --give-up 3s").word(openssl.url()).run();
     drop(openssl);
     typist.join().expect("it types");
-    // The library refuses with an alert. The reason depends on openssl, but has a name.
+    // The library refuses with an alert. The reason depends on openssl's version, but it is named.
     let is_named = output.requests() == 1 || output.stderr.contains("read: ") || output.stderr.contains("TLS");
     assert!(is_named && !output.stderr.contains("bug"), "{output:?}");
 }
@@ -579,7 +579,8 @@ fn broken_handshakes_are_named(context: &Context) {
             output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")),
             "{output:?}"
         );
-        // In wrk mode, the run continues for its second, and counts an ended and a faulty connection.
+        // In wrk mode, the run continues for its second, and counts failures. Two cases suffice: a connection that
+        // ended, and a faulty one.
         if ![0, 2].contains(&number) {
             continue;
         }

@@ -43,8 +43,8 @@ fn rare_percentiles_stay_unknown(context: &Context) {
     assert_eq!(output.stderr, note);
 }
 
-/// Every second has a different latency, uniformly distributed in ±30 %: its deviation is 30/√3 or 17.3 %. After n
-/// seconds the mean is known to ±1.96 × 17.3/√n %, that is to ±5 % after 46 s and to ±2 % after 288 s.
+/// The latency differs from second to second, uniformly distributed within ±30 %: its deviation is 30/√3, or 17.3 %.
+/// After n seconds the mean is known to ±1.96 × 17.3/√n %, that is to ±5 % after 46 s and to ±2 % after 288 s.
 fn varying_figures_take_the_computed_time(context: &Context) {
     let noisy = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\nnoise = 0.3";
     for (term, expected_s) in [("mean±5%", 46.0), ("mean±2%", 288.0)] {

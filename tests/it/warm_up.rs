@@ -16,7 +16,8 @@ cases! {
     warm_ups_reach_no_file_or_script;
 }
 
-/// Row 28 of wrk-cmm's users' trials: 735 requests per second there, because the delay is in the counts.
+/// Row 28 of wrk-cmm's users' trials: there it reported 735 requests per second, because requests during the delay were
+/// counted.
 fn warm_ups_measure_nothing(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("warm-up"));
     let slow = url(&server, "/delay/10");

@@ -12,7 +12,8 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use crate::crates;
 
-/// Licences that only require their text beside the program, as in deny.toml, in descending order of preference.
+/// Licences that require nothing but that their text accompanies the program, as in deny.toml, in descending order of
+/// preference.
 const ACCEPTED: [&str; 6] = ["MIT", "ISC", "BSD-3-Clause", "Zlib", "Unicode-3.0", "Apache-2.0"];
 /// Crates without a text, each with a crate of the same repository whose text applies.
 const WITHOUT_TEXT: [(&str, &str); 1] = [("mlua-sys", "mlua")];

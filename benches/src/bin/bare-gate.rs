@@ -55,7 +55,7 @@ fn main() -> io::Result<()> {
         }
         if connections.len() >= expected && connections.values().all(|(_, has_asked)| *has_asked) {
             for (_, (fd, _)) in connections.drain() {
-                // A client that has left needs no response.
+                // A client that has closed its connection needs no response.
                 let _ = send(&fd, ANSWER, SendFlags::NOSIGNAL);
             }
         }

@@ -30,8 +30,8 @@ pub const LATE: Duration = Duration::from_millis(1);
 pub struct Schedule {
     /// The distribution of due times at a given rate.
     pub arrivals: Arrivals,
-    /// The rate over time, in at least one stage. The first stage begins after the warm-up, which has the initial rate
-    /// of that stage.
+    /// The rate over time, in at least one stage. The first stage begins after the warm-up, which runs at the initial
+    /// rate of that stage.
     pub stages: Vec<Stage>,
     /// The part of the requests sent here.
     pub part: Partition,

@@ -8,8 +8,8 @@ use super::rate::Rate;
 
 /// A stage of a schedule, in which the rate is constant or changes linearly.
 ///
-/// Requests are counted in grains, so that every stage has a whole number of them: a rate of one request per minute is
-/// two grains per nanosecond.
+/// Requests are counted in grains, so that every stage contains a whole number of grains: a rate of one request per
+/// minute is two grains per nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// The length of the stage; `None`: until the run ends.
@@ -43,7 +43,7 @@ impl Stage {
     }
 
     /// The time at which this many grains have passed, in nanoseconds since the beginning of the stage, rounded down.
-    /// The stage must have more grains than that.
+    /// The stage must contain more grains than that.
     pub(super) fn time_of_grain_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         if from == to {

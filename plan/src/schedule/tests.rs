@@ -137,7 +137,7 @@ fn due_times_do_not_drift_in_a_year() {
 
 #[test]
 fn ramps_up_and_down_are_solved_exactly() {
-    // A ramp from 0 to 2/s in 100 s has 100 requests, the k-th after 10 s times the square root of k.
+    // A ramp from 0 to 2/s in 100 s contains 100 requests, the k-th after 10 s times the square root of k.
     let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), ScheduleSpan::default());
     let root = |k: u64| (u128::from(k) * 100 * u128::from(SECOND) * u128::from(SECOND)).isqrt() as u64;
     assert_eq!(up, (0..100).map(root).collect::<Vec<_>>());

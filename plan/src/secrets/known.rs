@@ -52,7 +52,7 @@ impl KnownSecrets {
         // A value ends at a blank or a quote: the words after it are ordinary ones.
         let parts = commands.into_iter().flat_map(|command| command.split(['"', '\'', '\n']));
         let mut secrets: BTreeSet<Vec<u8>> = parts.flat_map(|part| values(part.as_bytes(), true)).collect();
-        // The plans of an experiment often have the same script and body.
+        // The plans of an experiment often share a script and a body.
         let (mut scripts, mut bodies): (BTreeMap<&[u8], _>, BTreeMap<&[u8], _>) = Default::default();
         let mut files: BTreeSet<(&str, &[u8])> = BTreeSet::new();
         for plan in plans {
@@ -205,7 +205,7 @@ fn pieces(secret: &[u8]) -> Vec<Vec<u8>> {
     let is_border = |byte: &u8| byte.is_ascii_whitespace() || b";,=:\"'{}[]&<>()/?#".contains(byte);
     let is_piece = |piece: &&[u8]| piece.len() >= PIECE_MIN && !is_scheme(piece);
     let mut all = Vec::new();
-    // A typed `Basic` header has the login in base64.
+    // A typed `Basic` header contains the login in base64.
     let login = secret.split_at_checked(6).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"basic "));
     let login = login.and_then(|(_, digits)| STANDARD.decode(digits.trim_ascii()).ok());
     let login = login.unwrap_or_default();

@@ -95,7 +95,7 @@ struct Finder<'a> {
 impl Finder<'_> {
     fn places(&self) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        // The lines of a list or a form have the same names again and again.
+        // The lines of a list or a form repeat the same names again and again.
         let mut harmless: HashSet<&[u8]> = HashSet::new();
         let mut at = 0;
         while at < self.bytes.len() {

@@ -1,4 +1,4 @@
-//! Measures of some work: figures of timed rounds, and counts, which need no rounds.
+//! Measures of some work: figures from timed rounds, and counts, which need no rounds.
 
 use serde_json::Value;
 

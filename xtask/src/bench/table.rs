@@ -149,7 +149,7 @@ fn cells(line: &TableLine) -> Vec<String> {
     vec![name, work, measured, rates, compared_programs(&line.comparison), limit, median, interval, verdict(line)]
 }
 
-/// Medians of a series of both sides, or of ours alone; `None` without values.
+/// Medians of one series for both sides, or for ours alone; `None` without values.
 fn medians(figures: &ComparisonFigures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates =
         [&figures.ours, &figures.others].into_iter().filter_map(|side| MedianEstimate::from_values(of(side)));
