@@ -22,7 +22,7 @@ pub struct NoBackend {
     reason: String,
 }
 
-/// Picks the backend for `--io`: by default io_uring if the kernel allows it, else epoll.
+/// Picks the backend that `--io` names; without it, io_uring if the kernel allows it, else epoll.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ pub struct BadCongestion {
     why: String,
 }
 
-/// Checks that connections can use the plan's congestion control, if the plan sets one.
+/// Checks that connections can use the plan's congestion control, if the plan sets one. Checks nothing in simulations.
 pub(super) fn check_congestion_control(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
     let wanted = plan.connect.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
     let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };

@@ -53,8 +53,9 @@ pub(super) fn worker_loads(plan: &Plan, machines: &[MachineShare]) -> Vec<Worker
     }
 }
 
-/// Shortens each response gap (in order) to start at its first due request. Also returns the gaps after the last
-/// request of `-n` was due. `ahead`: for each worker, the periods covered by batches sent ahead.
+/// Shortens each response gap (in order) to start at its first due request, and leaves out those without one. Also
+/// returns the gaps after the last request of `-n` was due. `ahead`: for each worker, the periods covered by batches
+/// sent ahead.
 pub(super) fn compute_due_gaps(
     plan: &Plan,
     schedule: &Schedule,

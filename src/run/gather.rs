@@ -142,7 +142,7 @@ impl Gathered {
     }
 }
 
-/// Length of the rows that machines send.
+/// Length of the rows that machines send: a tenth of a second, or a whole one if there are many machines.
 fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Duration {
     let (second, tenth) = (Duration::from_secs(1), Duration::from_millis(100));
     let is_whole = |time: Duration| time.subsec_nanos() == 0;
@@ -151,7 +151,7 @@ fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Du
     if machines <= FEW || !ends || is_finer { tenth } else { second }
 }
 
-/// The frames to send to each machine: its part of the plan, then the files that the part needs.
+/// The frames to send to each machine: its part of the plan, then all files of the plan, each of them once.
 fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
     let mut files: Vec<(String, u64)> = Vec::new();
     let mut pieces = Vec::new();
@@ -171,7 +171,7 @@ fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec
     parts.iter().map(of_part).collect()
 }
 
-/// The backend shared by all machines, if they use the same one, and the addresses that any of them uses.
+/// What to report as the backend, io_uring only if all machines use it, and the addresses that any machine uses.
 fn merge_setups(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();

@@ -71,7 +71,8 @@ pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
     descriptor_shortage(plan)
 }
 
-/// Raises the open-file limit to `needed` as far as possible; returns the limit if it is lower.
+/// Raises the soft open-file limit to `needed`, as far as the hard limit allows. Returns the soft limit if it is still
+/// lower.
 pub fn raise_descriptor_limit_to(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
@@ -127,7 +128,7 @@ pub struct Cramped {
 ///
 /// # Errors
 ///
-/// Fails if too little is left, with the memory needed and the memory left.
+/// Fails if too little is left, with the memory needed and the memory left. Never fails without a limit.
 pub fn check_address_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
     let size = read_small_file("/proc/self/status").and_then(|status| find_proc_field(&status, "VmSize"));

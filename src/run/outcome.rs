@@ -217,7 +217,7 @@ impl Outcome {
         Self { ended: RunEnd::NeverBegun, host: host::read_host_facts(), ..Self::new(choice.name, None, now) }
     }
 
-    /// Records a worker without a result: stuck, or panicked before `now`.
+    /// Records a worker that returned no result: it is stuck in a callback, or panicked before `now`.
     pub(super) fn record_lost_worker(&mut self, plan: &Plan, index: usize, stuck: Option<StuckThread>, now: Duration) {
         if let Some(StuckThread { callback, .. }) = stuck {
             self.stuck.push((index + 1, callback));
@@ -235,7 +235,7 @@ impl Outcome {
         self.silences.clear();
     }
 
-    /// Records a thread without a result on another machine.
+    /// Records a thread on another machine that returned no result.
     pub(super) fn record_lost_remote_thread(&mut self) {
         self.workers.push(WorkerShare { connections: 0, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
@@ -279,7 +279,7 @@ impl Outcome {
         }
     }
 
-    /// Finds the periods without a response.
+    /// Computes [`Self::silences`] and [`Self::due_gaps`] from what the workers reported.
     pub(super) fn compute_response_gaps(&mut self, plan: &Plan) {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         let gaps = silences::common_gaps(&self.silences, &[run]);
@@ -349,7 +349,7 @@ impl Outcome {
         }
     }
 
-    /// Adds the results of a worker.
+    /// Adds the results of a worker. `refused`: true if the run ended because no address accepted a connection.
     pub(super) fn add_worker_end(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
         self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));

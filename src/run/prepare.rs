@@ -175,7 +175,8 @@ pub(super) fn create_workers(
     (0..plan.load.threads).map(worker).collect()
 }
 
-/// The differing requests of a run, in the order in which a single worker would send them.
+/// The requests of a run that differ, in the order in which a single worker would send them; `Ok(None)` if all requests
+/// are the same.
 pub(super) fn list_requests(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option<Listed>> {
     let (list, templates) = (&plan.list, &plan.templates);
     let first = list.as_ref().map(|list| (list.part, list.seed));

@@ -194,12 +194,12 @@ impl<'a> Supervisor<'a> {
         planned.into_iter().chain(self.stopped_at).min()
     }
 
-    /// Planned end of the run, since the start.
+    /// Planned end of the run, since the start; `None` without a duration.
     fn planned_end(&self) -> Option<Duration> {
         self.plan.stop.duration.map(|duration| self.measuring_start() + duration)
     }
 
-    /// Remaining time of the counted run, if an uncounted rest follows.
+    /// Remaining time of the counted run, if an uncounted rest follows; otherwise unlimited.
     fn remaining_time(&self) -> Duration {
         let end = self.planned_end().filter(|_| !self.plan.run_on.is_zero() && self.over.is_none());
         end.map_or(Duration::MAX, |end| end.saturating_sub(self.elapsed()).max(Duration::from_millis(1)))

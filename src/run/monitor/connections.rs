@@ -50,8 +50,8 @@ impl Connections {
         !self.watched.is_empty()
     }
 
-    /// Reads the watched connections and replaces missing ones. `addresses` are the target's, `families` the address
-    /// families of its sockets (true for IPv6).
+    /// Reads the watched connections, forgets those that are gone, and from time to time chooses others. `addresses`
+    /// are the target's, `families` the address families of its sockets (true for IPv6). Fails with the kernel's error.
     pub fn refresh_connections(
         &mut self,
         addresses: &[SocketAddr],

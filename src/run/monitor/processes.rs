@@ -62,7 +62,7 @@ impl Processes {
     /// Adds a process by its number, unless it has ended.
     pub fn add_process(&mut self, id: u32) {
         let Some(stat) = proc::read_stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
-        // If a process was started after counting was, all of its time counts.
+        // If a process started after counting did, all of its time counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
         let process =

@@ -66,8 +66,8 @@ pub struct SocketSampler {
 }
 
 impl SocketSampler {
-    /// Prepares sampling. `Ok(None)` if the plan does not ask for it, and for a run over a Unix socket without a
-    /// filter, which has no TCP connections.
+    /// Prepares sampling. `Ok(None)` if the plan does not ask for it, for `--once`, in simulations, and for a run over
+    /// a Unix socket without a filter, which has no TCP connections.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ impl OwnConnections {
         Self { addresses: ends, known: HashMap::new() }
     }
 
-    /// Offers all connections of the run to the reservoir.
+    /// Offers all connections of the run to the reservoir. Fails with the kernel's error.
     pub fn offer_connections(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let (mut known, mut new) = (HashMap::new(), Vec::new());
         let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();

@@ -51,7 +51,8 @@ impl Sampler {
         }
     }
 
-    /// Takes a sample every second from the start to the end; measuring starts at `begins`.
+    /// Takes a sample every second from `start` until `is_over` is set; measuring starts at `begins`. Skips samples if
+    /// taking them needs too much processor time.
     pub fn run_sampler(
         mut self,
         start: Instant,
