@@ -10,7 +10,7 @@ use super::native::{self, StateOwner};
 use super::state::LuaState;
 use super::{ScriptSetting, call, module};
 
-/// Creates a state with all libraries and the table `wrk`, before any script has run.
+/// Creates a state with all libraries and the table `wrk`. The script has not run in it yet.
 pub fn create_state(setting: &ScriptSetting<'_>, who: StateOwner) -> anyhow::Result<LuaState> {
     LuaState::new(setting.path, |lua, raw| fill_state(lua, raw, setting, who))
 }
@@ -39,7 +39,7 @@ fn fill_state(
     Ok((decisions, calls))
 }
 
-/// Sets the search order of `require`: working directory, the script's directory, Debian's folders.
+/// Sets where `require` searches: the working directory, the script's directory, LuaJIT's own folders, and Debian's.
 fn set_module_paths(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
     let folder = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty());
     let package: Table = lua.globals().get("package")?;

@@ -24,7 +24,7 @@ pub fn find_requests(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -
 ///
 /// # Errors
 ///
-/// Fails as [`find_requests`] does.
+/// Fails like [`find_requests`].
 pub fn find_later_requests(bytes: &[u8], is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
     find_requests_with(
         bytes,

@@ -74,7 +74,7 @@ pub fn add_command_functions(lua: &Lua, native: &Table, ends_for_good: bool) -> 
     native.raw_set("fileno", unsafe { lua.create_c_function(fileno)? })
 }
 
-/// Runs a command and returns its wait status.
+/// Runs a command and returns its wait status, or [`NOT_STARTED`]. Blocks until it has ended.
 fn execute_command(command: &[u8]) -> i32 {
     start_command(&mut shell_command(command)).and_then(RunningCommand::wait_for_status).unwrap_or(NOT_STARTED)
 }

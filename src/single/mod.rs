@@ -209,7 +209,8 @@ impl RunEnding<'_> {
         screen
     }
 
-    /// Runs the probe if it would reveal more, and returns the files. No files if a signal has written them meanwhile.
+    /// Runs the probe if it would reveal more. Returns the probe, if it was run, and the files, unless a signal has
+    /// written them in the meantime.
     fn probe_after_run(
         &mut self,
         outcome: &mut Outcome,

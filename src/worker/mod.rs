@@ -121,7 +121,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     }
 }
 
-/// The plan, with its files, which follow; `None` if a signal arrived first.
+/// Receives the files of a plan, which follow it, and returns the complete plan; `None` if a signal arrived first.
 fn receive_plan(
     member: &WorkerClient,
     interrupt: &Interrupt,
@@ -154,7 +154,7 @@ fn report_unprepared(member: &WorkerClient, error: &anyhow::Error) {
     });
 }
 
-/// Runs a part of a run, and reports its outcome.
+/// Runs a worker's part of a run, and reports how it ended or why it could not start.
 fn run_part(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.clear_stop();
     let mut forwarder = Forwarder::new(member, plan, row, interrupt);

@@ -86,7 +86,7 @@ impl Monitor {
         }
     }
 
-    /// Ends watching and returns the observations since the start of counting.
+    /// Ends watching and returns the observations since the start of counting; none if counting never started.
     pub fn stop_watching(mut self) -> MonitorReport {
         self.order_end();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
