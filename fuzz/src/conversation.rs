@@ -14,7 +14,7 @@ const NOW: Nanos = Nanos(0);
 pub(crate) struct Conversation {
     /// Maximum number of requests in flight.
     pub(crate) depth: usize,
-    /// Methods of the requests, in turn.
+    /// Methods of the requests, used in turn.
     pub(crate) methods: Vec<&'static str>,
     /// True to start a new request whenever one has finished; false: requests are started only at the beginning.
     pub(crate) refills: bool,

@@ -89,7 +89,7 @@ impl RequestList {
 /// Order in which the requests from a list are sent. The k-th request of a run follows from k and the seed alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListOrder {
-    /// One after the other, and again from the start.
+    /// In the order of the list, and again from its start.
     #[default]
     Seq,
     /// In random order, drawn anew for each pass through the list.

@@ -41,8 +41,8 @@ const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
     /// The run under a load, measured for `length`. After that, the schedule of a search for a rate goes on, uncounted,
-    /// until the outcome of all due requests is known. If there is no reason to go on, the run sends only the requests
-    /// due within `length`, and waits up to `drain` for their responses.
+    /// until the outcome of all due requests is known. Without a percentile in the objective, the run sends only the
+    /// requests due within `length`, and waits up to `drain` for their responses.
     pub fn run_under_load(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;

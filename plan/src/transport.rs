@@ -77,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// A contradiction between individually valid stages and the rest of the plan.
+    /// The contradiction between individually valid stages and the rest of the plan, if there is one.
     fn contradiction(&self) -> Option<&'static str> {
         let lengths =
             [self.levels.as_ref().map(ConnectionLevels::length), self.schedule.as_ref().and_then(Schedule::length)];

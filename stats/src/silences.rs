@@ -56,7 +56,7 @@ pub struct WorkerGaps {
 }
 
 impl Gap {
-    /// The whole of a run of any length.
+    /// A gap that covers a run of any length.
     pub const ALL: Self = Self { from_ns: 0, until_ns: u64::MAX };
 
     /// Length in nanoseconds.

@@ -106,8 +106,8 @@ impl Transcript {
         self.head_bytes += bytes.len() as u64;
     }
 
-    /// Records a frame. Of frame bodies, only the beginning of the first sent one is kept, and only its first piece: a
-    /// response's body is kept separately.
+    /// Records a frame; consecutive DATA frames of a stream become one. Of their bodies, only the beginning of the
+    /// first one sent is kept: a response's body is kept separately.
     pub fn record_frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
         let before = self.last_frames.back_mut().or(self.first_frames.last_mut());
         if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, before)

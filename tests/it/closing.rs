@@ -147,7 +147,7 @@ fn says_so(head: &str) -> bool {
     head.contains("\r\nConnection: close\r\n")
 }
 
-/// Number of requests of each connection, descending. Only the last request of each may announce the close.
+/// Number of requests on each connection, descending. Only the last request of each may announce the close.
 fn counts(heard: &RequestHeads, most: usize) -> Vec<usize> {
     let heard = heard.lock().expect("no thread panics with the lock");
     for heads in heard.iter() {

@@ -104,7 +104,7 @@ fn is_complete(name: &str, text: &str) -> bool {
     }
 }
 
-/// Every fault of a script, a reader or a disk, and the resulting end of the run.
+/// Tries every fault of a script, a reader or a disk, and checks how the run ends.
 fn files_are_complete_or_untouched(context: &Context) {
     let server = target();
     let abort = "local ffi = require('ffi') ffi.cdef('void abort(void);') ";

@@ -1,8 +1,8 @@
 //! Measurements whose result depends on the machine as much as on the program. They need a quiet machine, and are not
 //! tests.
 //!
-//! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
-//! its counterpart in `make test`.
+//! `make check-machine` runs them one after the other. It is meant to be run before a release, and whenever their
+//! subject changes. Each measurement names its counterpart in `make test`.
 
 use std::fs;
 use std::process::Command;
@@ -118,7 +118,7 @@ fn thread_cpu_times_add_up_to_process_time(context: &Context) {
 // Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither
 // processor time nor a network are in `limits_are_known_in_virtual_time` (simulation.rs).
 
-/// Prints a verdict and checks it.
+/// Prints a verdict, and checks its limit and findings.
 fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
     println!("limited by {limited_by}: {}", verdict["reason"]);
     assert_limited(verdict, limited_by, findings);

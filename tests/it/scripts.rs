@@ -590,7 +590,7 @@ fn at(address: SocketAddr, path: &str) -> String {
     format!("http://{address}{path}")
 }
 
-/// Checks that there is a report, that some requests were answered, and that only statuses failed.
+/// Checks that there is a report, that some requests were answered, and that the only failures are statuses.
 #[track_caller]
 pub fn assert_ran(output: &ProgramOutput) {
     assert_eq!(output.code, 0, "{output:?}");

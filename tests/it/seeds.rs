@@ -278,7 +278,7 @@ fn value(words: &str, option: &str) -> u32 {
     words[at..].split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// Verdict on a published command line as users would run it, with a row to print.
+/// Judges onrush's verdict on a published command line, run as users would run it. Also returns a row to print.
 fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let Published { words, seconds, imitation, .. } = published;
     let served = Served::start();

@@ -78,7 +78,7 @@ fn tls_targets_speak_both_protocols(context: &Context) {
     assert_eq!(curl("--http2", url("/stats")), "{\"connections\": 5, \"requests\": 102}\n 2 200");
 }
 
-/// curl's view of a response: version and status.
+/// The version and status of a response, as printed by curl.
 fn curl(version: &str, url: String) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-k", "--max-time", "20", version, "-w", " %{http_version} %{response_code}"]);

@@ -58,7 +58,7 @@ mod tests {
             self.0.join("policy-rc.d")
         }
 
-        /// Installs the package nginx, and returns the success and the log.
+        /// Installs the package nginx. Returns true if that succeeded, and the log.
         fn install(&self) -> (bool, String) {
             let mut command = Command::new(crate::root().join(".ci/provide"));
             command.args(["--as-root", "nginx"]).env("POLICY", self.policy());

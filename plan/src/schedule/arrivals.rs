@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The distribution of due times at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// Evenly spaced.
+    /// Evenly spaced in time.
     Uniform,
     /// Independent of one another, like the requests of many users: a Poisson process.
     Poisson,

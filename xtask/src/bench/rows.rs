@@ -206,7 +206,7 @@ const SHB_10: Contender = Contender {
     change: |work| BenchWork { options: &["--batch-linger", "10"], ..work },
     ..contender("shb, 10 us", SHB.program)
 };
-/// shb by default.
+/// shb with its default options.
 const SHB_500: Contender =
     Contender { change: |work| BenchWork { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
 /// With onrush's default header table.
@@ -269,7 +269,7 @@ const CHUNKED: Contender = Contender::onrush("onrush, a chunked body", |work| Be
 const IN_PIECES: Contender =
     Contender::onrush("onrush, a head in two pieces", |work| BenchWork { scenario: Some("split = 50"), ..work });
 
-/// The table.
+/// All rows of the table, in its order.
 pub const ROWS: &[BenchRow] = &[
     row(
         "small",
