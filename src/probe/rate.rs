@@ -181,7 +181,7 @@ impl Bursts {
     }
 }
 
-/// Ticks per batch: whole cycles, if the window has enough of them.
+/// Number of ticks per batch: whole cycles, if the window has enough of them.
 fn batch_size(ticks: usize, cycle: f64) -> usize {
     let least = ticks.div_ceil(BATCHES);
     let cycles = (least as f64 / cycle).ceil().max(1.0);

@@ -88,7 +88,7 @@ pub fn closing(document: &Document) -> Result<String, Corrupt> {
     Ok(text(document, ReportForm::Report, false)?.render())
 }
 
-/// Lines after the report.
+/// The lines that follow the report: notes and verdict.
 fn note_lines(document: &Document) -> Vec<String> {
     let mut lines: Vec<String> =
         document.notes.iter().map(|note| format!("note: {}", escape_controls(&note.text))).collect();
@@ -97,7 +97,7 @@ fn note_lines(document: &Document) -> Vec<String> {
     lines
 }
 
-/// Everything below the first lines.
+/// The content of everything below the first lines.
 pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> Result<ReportText, Corrupt> {
     let known = &document.shown;
     let (layout, breakout) = match form {
@@ -153,7 +153,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
     })
 }
 
-/// The ends of requests and the errors among them, one line each, or nothing.
+/// How requests ended and which of them are errors, one line each, or nothing.
 fn account_lines(requests: &Requests) -> String {
     let ends = account::request_ends(requests).map(|ends| {
         let (whole, all) = (account::covered_requests(requests), format_thousands(requests.all()));

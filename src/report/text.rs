@@ -34,7 +34,7 @@ pub struct ReportTotals {
     pub counted: u64,
     /// Responses to requests carried over from a warm-up, if shown. They do not count in the rate.
     pub carried: u64,
-    /// The ends of requests and the errors among them, one line each, if shown.
+    /// How requests ended and which of them are errors, one line each, if shown.
     pub account: String,
     /// Measured time, in microseconds.
     pub elapsed_us: f64,

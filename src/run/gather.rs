@@ -23,7 +23,7 @@ use super::threads::NotStarted;
 use super::workers::Workers;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
-/// Interval of checks for a signal while waiting.
+/// Time between two checks for a signal while waiting.
 const WATCH: Duration = Duration::from_millis(20);
 /// Up to this many machines, each machine sends ten rows a second and is announced when it joins; above, each sends one
 /// row a second.

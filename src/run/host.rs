@@ -164,15 +164,15 @@ fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
 }
 
 const MIB: u64 = 1024 * 1024;
-/// Shared by the run: threads for signals, files and monitoring, the reserve, the results.
+/// Bytes that a run needs once: threads for signals, files and monitoring, the reserve, the results.
 const RUN_BYTES: u64 = 64 * MIB;
-/// Per thread, in addition to its stack: receive buffers, ring, histograms, script state.
+/// Bytes per thread, in addition to its stack: receive buffers, ring, histograms, script state.
 const THREAD_BYTES: u64 = 12 * MIB;
-/// Per connection, real or simulated: about 1 KiB measured.
+/// Bytes per connection, real or simulated: about 1 KiB measured.
 const CONNECTION_BYTES: u64 = 2 * 1024;
-/// Per TLS connection: about 8 KiB measured with small responses, plus room for a record of up to 16 KiB.
+/// Bytes per TLS connection: about 8 KiB measured with small responses, plus room for a record of up to 16 KiB.
 const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
-/// Per connection that may use HTTP/2, in addition: about 2 KiB measured ...
+/// Additional bytes per connection that may use HTTP/2: about 2 KiB measured ...
 const HTTP2_CONNECTION_BYTES: u64 = 4 * 1024;
 /// ... and about 350 bytes for each stream with a request in flight.
 const STREAM_BYTES: u64 = 512;

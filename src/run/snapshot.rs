@@ -100,7 +100,7 @@ impl WholeRows {
     }
 }
 
-/// Responses in each tenth of a second, for at least the last minute.
+/// Number of responses in each tenth of a second, for at least the last minute.
 #[derive(Debug, Default)]
 pub(super) struct RecentCounts {
     /// Number of the first tenth.

@@ -27,9 +27,9 @@ const WATCH: Duration = Duration::from_millis(20);
 const WATCH_LATER: Duration = Duration::from_nanos(SAMPLE_NS);
 /// Time after the start of measuring up to which [`WATCH`] applies.
 const AT_FIRST: Duration = Duration::from_millis(50);
-/// Interval of progress reports.
+/// Time between two progress reports.
 const SHOW: Duration = Duration::from_millis(200);
-/// Shortest time that counts as a suspension: suspending and resuming a machine takes longer.
+/// Minimum length of a suspension, because suspending and resuming a machine takes longer than this.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// Time allowed for a callback that is still running at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);

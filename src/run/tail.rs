@@ -11,7 +11,7 @@ use super::clock::Clock;
 use super::workers::Workers;
 use super::{Interrupt, nanos};
 
-/// Interval of collecting hand-overs.
+/// Time between two collections of what workers handed over.
 const LOOK: Duration = Duration::from_millis(5);
 /// Time allowed for workers to end after the stop: a script may be in a callback.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -19,9 +19,9 @@ use thiserror::Error;
 use super::host::{self, Cramped};
 use super::worker::Worker;
 
-/// Interval at which a worker waiting for its start checks for a stop.
+/// Time between two checks for a stop by a worker that waits for its start.
 const LOOK: Duration = Duration::from_millis(20);
-/// Interval at which the supervisor checks for the return of a worker that is about to return.
+/// Time between two checks by the supervisor whether a worker that is about to return has returned.
 const RETURN: Duration = Duration::from_millis(1);
 
 /// The workers could not be set up. Nothing was sent.

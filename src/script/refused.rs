@@ -100,7 +100,7 @@ impl RefusedRequest<'_> {
         self.body_fault(&lines[1..], None)
     }
 
-    /// The fault of a request line, at byte `at`.
+    /// Describes the fault of a request line, at byte `at`.
     fn line_fault(&self, line: &[u8], at: usize) -> String {
         if at == 0 && self.error.reason.contains("connection: close") {
             return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
@@ -149,7 +149,7 @@ impl RefusedRequest<'_> {
         format!("{name} is {}; it has letters, digits and -, and a path follows it", quote_start(method))
     }
 
-    /// The fault of a header line, possibly the empty line after the fields.
+    /// Describes the fault of a header line, possibly the empty line after the fields.
     fn field_fault(&self, line: &[u8], fields: &[&[u8]]) -> String {
         let line = String::from_utf8_lossy(line);
         let line = line.strip_suffix('\n').unwrap_or(&line);
@@ -176,7 +176,7 @@ impl RefusedRequest<'_> {
         }
     }
 
-    /// The fault of the fields that delimit the body, or of a body of this length.
+    /// Describes the fault of the fields that delimit the body, or of a body of this length.
     fn body_fault(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
         let mut lengths = Vec::new();
         let mut coding = None;

@@ -59,7 +59,7 @@ impl ServedConnection {
         self.take_turn(resources)
     }
 
-    /// Makes as much progress as possible.
+    /// Makes as much progress as possible without blocking. Returns what the thread should do next.
     pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self {
             Self::Http1(http1) => http1.take_turn(resources),

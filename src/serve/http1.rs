@@ -100,7 +100,7 @@ impl Http1Connection {
         }
     }
 
-    /// Makes as much progress as possible.
+    /// Makes as much progress as possible without blocking. Returns what the thread should do next.
     pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
         if let Some(stop) = AfterTurn::after_send(self.socket.send_rest()) {
             return stop;

@@ -21,7 +21,7 @@ use crate::script::{LoadedScript, ScriptPhase, ScriptProxy, ScriptSetting};
 
 /// How long a script may spend in one function before or after the run until a message says so.
 const SILENT_MAX: Duration = Duration::from_secs(5);
-/// Interval between signal checks while waiting for the resolver.
+/// Time between two checks for a signal while waiting for the resolver.
 const WATCH: Duration = Duration::from_millis(20);
 
 /// What a run leaves behind.

@@ -324,7 +324,7 @@ impl RunEnding<'_> {
     }
 }
 
-/// True if a probe after the run would reveal more.
+/// True if a probe after the run would reveal what limited it, and the run was complete.
 fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     let is_whole = matches!(outcome.ended, RunEnd::Duration | RunEnd::Requests)
         && outcome.breakdown.is_none()

@@ -73,7 +73,7 @@ pub enum ConnectionAction {
 
 /// An event to report.
 pub enum CoordinatorEvent {
-    /// Progress of the wait for workers.
+    /// The wait for workers has progressed.
     Waiting {
         /// Number of workers that have joined.
         there: u32,
@@ -185,7 +185,7 @@ pub struct Coordinator {
     /// Time of the last check, and the end and length of this machine's last standstill.
     looked: Duration,
     stood_still: Option<(Duration, Duration)>,
-    /// Start of the run, and the length of its rows.
+    /// Start of the run, and length of time that one of its rows covers.
     started: Duration,
     row: Duration,
     /// Number of unproven connections that were closed to make room for others.

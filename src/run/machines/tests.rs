@@ -73,7 +73,7 @@ struct SimulatedWorker {
     /// The worker's clock minus the coordinator's at time zero, and its drift in millionths.
     offset_ns: i64,
     drift_ppm: i64,
-    /// Minimum network delay, and the maximum addition to it.
+    /// Minimum network delay, and how much longer a message may take.
     way_ns: u64,
     jitter_ns: u64,
     /// One in this many messages is lost and arrives 200 ms later, after a retransmit.

@@ -115,7 +115,7 @@ impl Exchange {
         }
     }
 
-    /// Makes as much progress as possible.
+    /// Makes as much progress as possible without blocking. Returns what the exchange waits for.
     pub(super) fn advance(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> ExchangeProgress {
         loop {
             let progress = match &mut self.stage {

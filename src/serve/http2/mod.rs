@@ -127,7 +127,7 @@ impl Http2Connection {
         self.exchanges.wake_exchange(exchange);
     }
 
-    /// Makes as much progress as possible.
+    /// Makes as much progress as possible without blocking. Returns what the thread should do next.
     pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self.socket.send_rest() {
             SendResult::All => {}

@@ -100,7 +100,7 @@ fn check_latencies(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<()
     Ok(())
 }
 
-/// As many requests were due as planned.
+/// The number of requests that were due is the planned one.
 fn check_due_count(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (mut least, mut most, mut before) = (0, 0, 0);
     for ThreadOutcome { end, start_ns, dues, requests, .. } in &ran.parts {
