@@ -1,4 +1,4 @@
-//! Reads what `/proc` tells about a process or one of its threads.
+//! Reads the files in `/proc` about a process or one of its threads.
 //!
 //! The crate `procfs` would replace only a few lines. It has neither `netstat` nor `sockstat`, drops the flags of Unix
 //! sockets, requires every field of a file, and panics at a truncated `stat`.
@@ -17,7 +17,7 @@ pub struct ProcStat {
     pub name: String,
     /// True if the process or thread has not ended. A zombie has ended, but is still listed.
     pub is_alive: bool,
-    /// Number of the process group.
+    /// Id of the process group.
     pub group: i32,
     /// Processor time in nanoseconds. That of a process includes its ended threads.
     pub cpu_ns: u64,

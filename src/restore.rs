@@ -37,7 +37,7 @@ not be restored.",
     word: |(), word| Err(format!("unexpected argument {word:?}; onrush restore takes none")),
 };
 
-/// Parses the arguments of `restore`; `None` if help was requested. The error names the fault.
+/// Parses the arguments of `restore`; `None` if help was requested. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<()>, String> {
     RESTORE.read(args, ())
 }

@@ -65,7 +65,7 @@ compressed (.json.gz); - is standard input.",
     },
 };
 
-/// Parses the arguments of `show`; `None` if help was requested. The error names the fault.
+/// Parses the arguments of `show`; `None` if help was requested. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<ShowOptions>, String> {
     let show = SHOW.read(args, ShowOptions { inputs: Vec::new(), form: ReportForm::default(), percentiles: false })?;
     if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {

@@ -12,7 +12,7 @@ use super::spelling::Spelling;
 
 /// A subcommand, whose arguments are collected in a `T`.
 pub(crate) struct Subcommand<T: 'static> {
-    /// Name of the subcommand.
+    /// Name of the subcommand, as it is typed.
     pub name: &'static str,
     /// Help text above the options, which ends with the usage, and help text below them.
     pub help: (&'static str, &'static str),
@@ -40,17 +40,17 @@ enum OptionAction<T> {
     Path(fn(&mut T, PathBuf) -> Result<(), String>),
 }
 
-/// An option without a value.
+/// Describes an option without a value, and what it sets.
 pub(crate) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
     Setter::new(spelling, OptionAction::Switch(set))
 }
 
-/// An option with a text value.
+/// Describes an option whose value is a text, and what it sets.
 pub(crate) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
     Setter::new(spelling, OptionAction::Text(set))
 }
 
-/// An option with a path value.
+/// Describes an option whose value is a path, and what it sets.
 pub(crate) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
     Setter::new(spelling, OptionAction::Path(set))
 }
@@ -60,7 +60,7 @@ impl<T> Setter<T> {
         Self { described: Described { spelling: Spelling::parse(spelling), help: "", choices: &[] }, set }
     }
 
-    /// Sets the help text.
+    /// Sets the text that describes the option in the help.
     pub const fn help(self, help: &'static str) -> Self {
         Self { described: Described { help, ..self.described }, ..self }
     }

@@ -48,7 +48,7 @@ impl TypedChecks {
     }
 
     /// Makes the checks; rejected in the compat dialects. `method` is the method that all requests
-    /// have in common, if any: a warning tells that no body can be checked with HEAD.
+    /// have in common, if any: warns that with HEAD there is no body to check.
     pub fn into_checks(
         self,
         dialect: Dialect,

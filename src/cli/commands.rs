@@ -29,10 +29,10 @@ impl Commands {
     }
 }
 
-/// A named command.
+/// A command that the first word of a command line selects.
 #[derive(Debug)]
 pub struct Command {
-    /// Name of the command.
+    /// Name of the command, as it is typed.
     pub name: &'static str,
     /// Purpose in a few words, for completions and the manual page.
     pub about: &'static str,

@@ -47,7 +47,7 @@ struct ResolvedHost {
 }
 
 impl TypedConnect {
-    /// Applies one option.
+    /// Applies one option. `--connect-to` and `--resolve` accumulate; of the others, the last one wins.
     pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::BindIp => self.options.sources = Some(parse_source_addresses(flag, value, dialect)?),

@@ -38,7 +38,7 @@ pub(crate) enum Item {
     Word(OsString),
 }
 
-/// An unknown or misused option.
+/// An option that is unknown, or used in a wrong way.
 #[derive(Debug)]
 pub(crate) enum Misuse {
     /// An unknown letter of an option.

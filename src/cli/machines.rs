@@ -108,7 +108,7 @@ pub(super) fn decide_machines(
     }))
 }
 
-/// The number of machines, their meeting point and token file, and this machine's rank if Slurm tells it. The error
+/// The number of machines, their meeting point and token file, and this machine's rank if known from Slurm. The error
 /// names the missing options.
 fn find_gathering(
     machines: &TypedMachines,

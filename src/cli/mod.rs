@@ -106,7 +106,7 @@ pub(crate) fn parse_shown(args: &[OsString], instead: InsteadOfRun, show: &mut d
     parse_ordered(args, &Commands { named: &[], instead }, false, show)
 }
 
-/// The output of `--version`.
+/// The text that `--version` prints, with the name of the backend.
 pub fn version(dialect: Dialect, backend: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let imitated = match dialect {

@@ -25,7 +25,7 @@ pub(crate) struct TypedPace {
     stages: Option<Vec<Stage>>,
     /// `--stages` that set the number of connections.
     levels: Option<Vec<ConnectionLevel>>,
-    /// `--max-inflight`.
+    /// The limit of `--max-inflight` on requests in flight, over all connections.
     pub max_inflight: Option<u64>,
     arrivals: Option<Arrivals>,
     catch_up: Option<CatchUp>,

@@ -12,14 +12,14 @@ use super::values::parse_gate;
 /// The options of a search, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedSearch {
-    /// `--find-max`.
+    /// The condition of `--find-max`; `None` if no search is requested.
     pub objective: Option<Condition>,
-    /// `--over`.
+    /// The quantity to vary (`--over`); `None` for the default.
     pub over: Option<SearchVariable>,
 }
 
 impl TypedSearch {
-    /// Applies one option.
+    /// Applies one option. If an option is repeated, the last one wins.
     pub fn apply_option(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if flag.id == Id::FindMax {
             let objective = parse_gate(flag, value)?;

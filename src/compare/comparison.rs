@@ -68,7 +68,7 @@ pub enum Pairing {
 /// The difference between two sides in one metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioEstimate {
-    /// The metric.
+    /// The metric in which the sides are compared.
     pub metric: Metric,
     /// The geometric mean over the runs of each side.
     pub means: [f64; 2],

@@ -15,7 +15,7 @@ pub struct Contest<'a> {
     pub names: [String; 2],
     /// Levels of all other factors, which both groups have in common.
     pub at: FactorLevels,
-    /// Runs of each group.
+    /// The runs of each group, in the order of `names`.
     pub sides: [Vec<&'a SavedRun>; 2],
 }
 
@@ -35,7 +35,7 @@ pub fn contests_of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, Str
 /// A factor that varies in an experiment.
 #[derive(Debug)]
 pub struct VariedFactor {
-    /// Name of the factor.
+    /// Name of the factor, as in the plan.
     pub name: String,
     /// Levels of the factor, in the plan's order.
     pub levels: Vec<String>,

@@ -89,7 +89,7 @@ pub struct PrintedComparison {
     pub text: String,
     /// Lines about the comparisons and their files, for standard error.
     pub said: Vec<String>,
-    /// The exit code.
+    /// The exit code of the command.
     pub exit: u8,
 }
 

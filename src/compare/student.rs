@@ -11,9 +11,9 @@ pub const LEVEL: f64 = 0.05;
 /// that an equally large difference arises by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceInterval {
-    /// Lower bound.
+    /// Lower bound of the difference.
     pub low: f64,
-    /// Upper bound.
+    /// Upper bound of the difference.
     pub high: f64,
     /// Probability that an equally large difference arises by chance, times the number of comparisons (Bonferroni).
     pub p: f64,
@@ -72,7 +72,7 @@ pub fn first_differs(figures: &[f64]) -> bool {
 /// Smaller differences than this are not worth a remark.
 const NEAR: f64 = 0.01;
 
-/// The arithmetic mean.
+/// The arithmetic mean; NaN without figures.
 pub fn mean(figures: &[f64]) -> f64 {
     figures.iter().sum::<f64>() / figures.len() as f64
 }

@@ -284,7 +284,7 @@ pub fn describe_row_cause(row: &FailureRow, plan: &Plan) -> String {
     }
 }
 
-/// Describes a cause.
+/// Describes a cause, with limits and checks from the plan, but without a remedy.
 pub fn describe_cause(cause: Cause, plan: &Plan) -> String {
     let timeout = || format_duration_spaced(plan.timeout.unwrap_or_default());
     match cause {

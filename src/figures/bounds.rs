@@ -62,11 +62,11 @@ impl fmt::Display for PercentileBounds {
 pub struct UnboundedRequests {
     /// All due requests, including those with a known latency.
     pub due: u64,
-    /// Failed requests.
+    /// Requests that failed, and therefore have no latency.
     pub failed: u64,
-    /// Abandoned requests.
+    /// Requests abandoned after a time limit.
     pub abandoned: u64,
-    /// Dropped requests (`--max-late`).
+    /// Requests that were dropped because they would have been sent too late (`--max-late`).
     pub dropped: u64,
     /// Requests that were still unsent at the end.
     pub unsent: u64,

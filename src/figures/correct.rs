@@ -62,7 +62,7 @@ struct CorrectionSeries {
 
 impl CorrectedLatencies {
     /// Corrects the measured latencies, leaving out those above `timeout`. `spacing_us` is E. The number of values must
-    /// fit 64 bits: [`rewritten_count`] tells it beforehand.
+    /// fit 64 bits: [`rewritten_count`] computes it beforehand.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {

@@ -55,7 +55,7 @@ struct LatencyCurve {
     all: u64,
 }
 
-/// Percentiles over all due requests.
+/// Estimates of percentiles over all due requests.
 #[derive(Clone, Debug)]
 pub struct PercentileEstimates {
     due: DueRequests,
@@ -137,7 +137,7 @@ impl PercentileEstimates {
         Self { due, likely, least, largest_ns }
     }
 
-    /// Number of due requests.
+    /// Number of due requests, including those without a response.
     pub fn due(&self) -> u64 {
         self.least.all + self.due.failed
     }

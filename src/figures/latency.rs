@@ -41,7 +41,7 @@ impl<'a> ShownLatency<'a> {
         }
     }
 
-    /// A percentile in microseconds.
+    /// A percentile (`percent` from 0 to 100) in microseconds.
     pub fn percentile_us(&self, percent: f64) -> f64 {
         match self {
             Self::Measured(latency) => latency.percentile(percent) as f64 / NS_PER_US,

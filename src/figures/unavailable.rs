@@ -23,7 +23,7 @@ pub struct Unavailability {
     pub spans: Vec<Gap>,
     /// Only longer times are recorded. In nanoseconds.
     pub longer_than_ns: u64,
-    /// Measured time in nanoseconds.
+    /// Length of the measured part of the run, in nanoseconds.
     pub elapsed_ns: u64,
     /// Number of due requests in the whole run, which is lower if threads ended early.
     pub due_in_all: u64,

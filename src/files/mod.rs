@@ -321,7 +321,7 @@ pub fn describe_write_error(error: &io::Error, path: &Path) -> String {
 /// Maximum time to wait for files to be written.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The incomplete files, as errors.
+/// The files that are not complete, as errors with the options that name them.
 pub fn unwritable_files(states: &FileStates) -> Vec<Unwritable> {
     let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
     states.failures().into_iter().map(unwritable).collect()

@@ -15,7 +15,7 @@ use onrush_plan::Output;
 
 use crate::program::{Signals, say};
 
-/// State of one file.
+/// How far the writing of a file has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// Nothing has been written; any previous content is intact.

@@ -40,7 +40,7 @@ pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) 
 /// Maximum number of lines below the report of a run without failures and with a known limit.
 const LINES_MAX: usize = 3;
 
-/// Decisions about a run.
+/// What the judge decided about a run.
 #[derive(Debug)]
 pub struct Judgement {
     /// The limit of the run; `None` if nothing was measured, or for a single request.
@@ -65,7 +65,7 @@ pub fn judge_document(document: &Document, asked: &OutputOptions) -> Judgement {
     Judgement { verdict, notes, gates }
 }
 
-/// A run with its judgement.
+/// The record of a run, judged, and its notes.
 #[derive(Debug)]
 pub struct JudgedRun {
     /// The record of the run, including the judgement.

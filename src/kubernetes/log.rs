@@ -56,7 +56,7 @@ pub(super) struct UnreadableLine;
 /// Name and checksum of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResultDigest {
-    /// Name of the file.
+    /// Name of the result file, without a folder.
     pub name: String,
     /// SHA-256 of the contents, in hexadecimal.
     pub sha256: String,

@@ -20,7 +20,7 @@ pub(super) const RESULTS: &str = "/results";
 /// Keys of the run and of its token in the Secret.
 pub(super) const RUN: &str = "run";
 pub(super) const TOKEN: &str = "token";
-/// Port of the coordinator.
+/// Port on which the coordinator listens for machines.
 pub(super) const PORT: u16 = 7070;
 /// Maximum size of the contents of an object. `kubectl apply` keeps a base64 copy of them in an annotation of at most
 /// 256 KiB, together with the rest of the object.

@@ -41,9 +41,9 @@ const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 pub struct ExperimentOrigin {
     /// Id that all results of the experiment have in common.
     pub id: String,
-    /// Start time: RFC 3339, UTC.
+    /// Start of the experiment: RFC 3339, UTC.
     pub at: String,
-    /// Version of onrush.
+    /// Version of onrush that started the experiment.
     pub version: String,
     /// Release of the kernel; empty if unknown.
     pub kernel: String,

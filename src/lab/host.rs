@@ -23,11 +23,11 @@ pub struct LabHost {
     /// Name of the hypervisor or virtual machine; `yes` if all that is known is that the machine is
     /// virtual.
     pub virtualisation: Option<String>,
-    /// Release of the kernel.
+    /// Release of the running kernel.
     pub kernel: Option<String>,
     /// The kernel's boot id, which changes with each restart.
     pub boot: Option<String>,
-    /// Soft limit on open files.
+    /// Soft limit on the open files of this process.
     pub open_files_soft: Option<u64>,
     /// Hard limit on open files, to which the soft one can be raised.
     pub open_files_hard: Option<u64>,

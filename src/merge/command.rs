@@ -64,7 +64,7 @@ those of the sum, too: the exit code is 3 if one is met.",
     },
 };
 
-/// Parses the arguments of `merge`; `None` if help was requested. The error names the fault.
+/// Parses the arguments of `merge`; `None` if help was requested. The error says what is wrong.
 fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let merge = MERGE.read(args, merge)?;

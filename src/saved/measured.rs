@@ -15,7 +15,7 @@ pub struct SavedRun {
     pub section: Option<String>,
     /// The nearest line above the run in saved output that may be a label.
     pub label: Option<String>,
-    /// The URL as typed.
+    /// The URL of the target as typed.
     pub url: Option<String>,
     /// Number of threads.
     pub threads: Option<u64>,
@@ -41,7 +41,7 @@ pub struct SavedRun {
 /// Where a run was read from, and the program that measured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOrigin {
-    /// The folder as named.
+    /// The folder in which the run was found, as named by the user.
     pub folder: String,
     /// Path of the file as named, or as found in the folder.
     pub file: String,

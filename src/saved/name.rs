@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Parts of a file name.
+/// The parts of a result's file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultName {
     /// The part before the factors, or the whole name.

@@ -16,7 +16,7 @@ pub struct ParsedReport {
     pub section: Option<String>,
     /// The nearest line above the report that may be a label.
     pub label: Option<String>,
-    /// The URL as typed.
+    /// The URL of the target as typed.
     pub url: String,
     /// Number of threads, and number of connections.
     pub load: Option<(u64, u64)>,
@@ -56,7 +56,7 @@ pub enum LineEffect {
 }
 
 impl ParsedReport {
-    /// Starts a report.
+    /// Starts a report at its first line. Its tool is assumed to be wrk until a line shows otherwise.
     pub fn start(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
         let [section, label] = [section, label].map(|text| text.map(str::to_owned));
         Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
@@ -175,7 +175,7 @@ impl ParsedReport {
         self.tool = "wrk-cmm";
     }
 
-    /// The program that measured.
+    /// The program that measured, as far as the lines so far show.
     pub fn tool(&self) -> &'static str {
         if self.has_minimum { "wrk-cmm" } else { self.tool }
     }

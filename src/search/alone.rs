@@ -16,7 +16,7 @@ use crate::run::Outcome;
 pub struct Alone {
     /// Number of requests with a response.
     pub responses: u64,
-    /// Shortest latency, in nanoseconds.
+    /// Shortest latency of these requests, in nanoseconds; `u64::MAX` without responses.
     pub least_ns: u64,
     /// Time of the first response since the start of the search.
     pub from: Duration,
@@ -31,7 +31,7 @@ const CHANCE: f64 = 1e-3;
 const PARTS: u32 = 3;
 
 impl Alone {
-    /// No requests yet.
+    /// No requests sent yet.
     pub const NONE: Self = Self { responses: 0, least_ns: u64::MAX, from: Duration::MAX, until: Duration::ZERO };
 
     /// Adds the responses of a run with one request in flight at a time, unless a thread waited notably for a

@@ -24,7 +24,7 @@ pub struct Document {
     pub schema: u32,
     /// Always `search`: the document of a run has no kind.
     pub kind: String,
-    /// The program that measured.
+    /// The program that took the measurements.
     pub tool: Tool,
     /// The machine that the tool ran on.
     pub host: Host,

@@ -2,7 +2,7 @@
 
 use super::{Alone, ClientLimit};
 
-/// Why a search ended.
+/// The reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchEnd {
     /// The result is complete.

@@ -13,14 +13,14 @@ use crate::run::{Outcome, nanos};
 pub struct SlowExcess {
     /// Allowed share of slow requests: 0.01 for a p99. Failed requests are subtracted, unless nothing would remain.
     pub allowed: f64,
-    /// Equal parts of the run.
+    /// Counts in equal parts of the run, in order.
     pub windows: Vec<PartCounts>,
 }
 
 /// Request counts of a part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PartCounts {
-    /// All requests.
+    /// Number of all requests in this part.
     pub requests: f64,
     /// Requests that were too slow or not answered in time. Failed requests are included only if they leave no room for
     /// slow ones.

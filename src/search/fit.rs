@@ -43,7 +43,7 @@ const OVERLOADED: f64 = 4.0;
 /// Windows with at least this share of slow requests do not reveal the cluster size, because one cluster fills them.
 const FULL: f64 = 0.5;
 
-/// Distribution of the limit.
+/// The probability distribution of the limit.
 #[derive(Clone, Debug)]
 pub struct LimitFit {
     /// Lower end of the range and length of a step, as logarithms of the load.

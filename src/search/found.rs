@@ -13,16 +13,16 @@ use super::{
 /// Result of a search. Loads are counted in the unit of the points.
 #[derive(Clone, Debug)]
 pub struct SearchResult<'a> {
-    /// How the search ended.
+    /// Why the search ended.
     pub ended: SearchEnd,
-    /// Kind of result.
+    /// What was found, with the load.
     pub kind: ResultKind,
     /// Interval of the limit. `None` if no load held, if none failed, or if loads are counted and the limit is known
     /// exactly.
     pub interval: Option<(f64, f64)>,
     /// The lowest failed run above the load found or, if no load was found, of all runs.
     pub beyond: Option<&'a Point>,
-    /// Runs that contradict the others.
+    /// Runs that contradict the others, probably because they were disturbed.
     pub contradicting: Vec<&'a Point>,
     /// The worst starvation during failed runs.
     pub starved: Starvation,
@@ -34,7 +34,7 @@ pub struct SearchResult<'a> {
     pub look: Option<ClosedLoop>,
 }
 
-/// Kinds of results.
+/// What a search has found out about the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
     /// The highest confirmed load.

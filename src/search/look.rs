@@ -5,7 +5,7 @@
 pub struct ClosedLoop {
     /// Number of connections of the closed loop.
     pub connections: u32,
-    /// Responses per second.
+    /// Responses per second that the closed loop reached.
     pub per_s: f64,
     /// True if the objective held in the closed loop.
     pub holds: bool,

@@ -16,18 +16,18 @@ use crate::record::Document;
 use crate::record::gate::Judged;
 use crate::run::{Outcome, nanos};
 
-/// One run of a search.
+/// One run of a search, and whether its load holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The load, in the unit of [`SearchVariable`].
     pub load: u64,
-    /// Measured time.
+    /// Length of the measured part of the run.
     pub length: Duration,
     /// Complete responses per second of the measured time.
     pub per_s: f64,
     /// Complete responses, including those that arrived after the last request was sent.
     pub completed: u64,
-    /// The terms of the objective.
+    /// The terms of the objective, each judged for this run.
     pub terms: Vec<Judged>,
     /// Increase of the mean latency, in nanoseconds per second. `None`: too few windows have responses.
     pub slope_ns_per_s: Option<f64>,
@@ -75,20 +75,20 @@ pub struct MeasuredRun {
     pub reached: Option<(f64, f64, f64)>,
     /// Equal parts of the measured time.
     pub windows: Vec<Window>,
-    /// Complete responses.
+    /// Number of complete responses.
     pub completed: u64,
     /// Time for which onrush itself was stalled.
     pub stalled: Duration,
     /// Requests slower than a percentile of the objective allows.
     pub excess: Option<SlowExcess>,
-    /// The terms of the objective.
+    /// The terms of the objective, each judged for this run.
     pub terms: Vec<Judged>,
 }
 
 /// A part of the measured time.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Complete responses.
+    /// Number of complete responses in this part.
     pub completed: u64,
     /// Sum of the latencies, in nanoseconds.
     pub sum_ns: f64,
@@ -200,7 +200,7 @@ impl Point {
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
     }
 
-    /// True if the run tells something about the target: no other limit interfered.
+    /// True if the run says something about the target: no other limit interfered.
     pub fn is_clean(&self) -> bool {
         !matches!(self.fault, Some(LoadFailure::Limited(_)))
     }
@@ -213,7 +213,7 @@ impl Point {
         }
     }
 
-    /// True if the load holds.
+    /// True if the load holds, as far as this run shows.
     pub fn holds(&self) -> bool {
         self.fault.is_none()
     }

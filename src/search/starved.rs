@@ -18,7 +18,7 @@ pub struct Starvation {
 const MATTERS: f64 = 0.01;
 
 impl Starvation {
-    /// Starvation during a run.
+    /// The waits for a processor during a run.
     pub fn from_outcome(outcome: &Outcome) -> Self {
         let share = |activity: &onrush_stats::Activity| {
             activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// A planned run.
+/// A run that the search is to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Load of the run.
+    /// Load of the run, in the unit of the varied quantity.
     pub load: u64,
     /// Settling time before measuring starts: queues take time to form under a new load.
     pub settle: Duration,
-    /// Measured time.
+    /// Length of the measured part of the run.
     pub length: Duration,
     /// True if the run is to confirm the load.
     pub confirms: bool,

@@ -7,7 +7,7 @@ use onrush_plan::search::{Search, SearchVariable};
 
 use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, length, runs_before_first_success};
 
-/// Next action of a search.
+/// What a search does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Make another run.
@@ -16,13 +16,13 @@ pub enum Next {
     End(SearchEnd),
 }
 
-/// State of a search.
+/// Everything that the choice of the next run depends on.
 pub struct SearchProgress<'a> {
-    /// The search.
+    /// The search, as requested.
     pub search: &'a Search,
-    /// First load of the search.
+    /// The load of the first run.
     pub first: u64,
-    /// Runs so far.
+    /// The runs so far, in order.
     pub points: &'a [Point],
     /// Time since the start of the search.
     pub elapsed: Duration,

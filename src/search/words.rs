@@ -48,7 +48,7 @@ pub fn interruption_message(search: &Search) -> String {
     )
 }
 
-/// Note on high rates.
+/// Note printed once, before the first run whose rate exceeds 10,000/s.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
 /// Column headings above the lines of [`run_line`].
@@ -56,7 +56,7 @@ pub fn column_headings(search: &Search) -> String {
     format!("{:>12}  {:<7}  reached, measured", search.over.name(), "result")
 }
 
-/// Table line about a run.
+/// The line of the table for one run.
 pub fn run_line(search: &Search, point: &Point) -> String {
     let load = format_load(search.over, point.load);
     let was = |term: &Judged| format!("{}: {}", term.term, term.figure());
@@ -317,7 +317,7 @@ fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
 /// Number of contradicting runs that a note names.
 const SHOWN_MAX: usize = 3;
 
-/// A load with its unit.
+/// A load with its unit, as printed: a rate per second, or a number of connections or threads.
 pub fn format_load(over: SearchVariable, load: u64) -> String {
     match over {
         SearchVariable::Rate => format!("{:.1}/s", over.load_for_users(load)),

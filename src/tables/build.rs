@@ -180,7 +180,7 @@ fn average_cell(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
 pub struct Sort<C = String> {
     /// The column, as typed or resolved.
     pub column: C,
-    /// True for descending order.
+    /// True to sort from the largest to the smallest value.
     pub descends: bool,
 }
 

@@ -23,7 +23,7 @@ pub const PER_SECOND: &str = "requests/s";
 pub const BEFORE_PERCENTILES: [&str; 9] =
     ["requests", "duration", "bytes", "rate", "transfer", "mean", "stdev", "min", "max"];
 
-/// Percentiles in centminmod's table.
+/// Percentiles that centminmod's table has.
 pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"];
 
 impl TableColumn {

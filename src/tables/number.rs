@@ -13,7 +13,7 @@ impl Number {
         value.is_finite().then(|| Self((value * 100.0).round() as i128))
     }
 
-    /// Converts a whole number.
+    /// Converts a whole number to hundredths.
     pub fn from_whole(value: u64) -> Self {
         Self(i128::from(value) * 100)
     }

@@ -9,7 +9,7 @@ use onrush_text::csv;
 
 use crate::failure::describe_cause;
 
-/// The header line.
+/// The header line, with its line end.
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
 /// Formats entries of the request log as lines.

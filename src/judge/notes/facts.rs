@@ -19,7 +19,7 @@ pub struct NoteFacts<'a> {
     pub latency: Distribution<u64>,
     /// The ages of requests that were abandoned or in flight at the end.
     pub censored: Option<Distribution<u64>>,
-    /// Measured time in nanoseconds.
+    /// Length of the measured part of the run, in nanoseconds.
     pub elapsed_ns: u64,
     /// Number of complete responses.
     pub completed: u64,
@@ -72,17 +72,17 @@ impl<'a> NoteFacts<'a> {
     }
 }
 
-/// The values of a distribution.
+/// The values of a recorded distribution; empty if they cannot be read.
 pub fn values(view: &record::Distribution) -> Distribution<u64> {
     view.values().unwrap_or_default()
 }
 
-/// Converts seconds to whole nanoseconds.
+/// Converts seconds to nanoseconds, rounded to whole ones.
 pub fn seconds_ns(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// Converts a plan's seconds to a duration.
+/// Converts seconds to a duration; zero if they are negative or too many.
 pub fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -15,7 +15,7 @@ const WINDOW: f64 = 0.01;
 /// Requests sent again are noted above this share of the responses.
 const RETURNED: f64 = 0.01;
 
-/// Notes on HTTP/2.
+/// All notes about HTTP/2. `more` is the verdict's advice on more connections.
 pub fn http2_notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [

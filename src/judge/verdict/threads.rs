@@ -3,7 +3,7 @@
 use super::words::format_percent;
 use crate::record::evidence::{Evidence, Thread};
 
-/// A thread or a target counts as busy if it is for at least this share of the time.
+/// A thread or a target counts as busy if it works for at least this share of the time.
 pub(super) const BUSY: f64 = 0.9;
 /// In a thread that is less busy than this, requests have no reason to queue.
 pub(super) const UNDOUBTED: f64 = 0.75;

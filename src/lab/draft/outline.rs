@@ -26,7 +26,7 @@ pub(super) struct ExperimentOutline {
     pub hooks: Hooks,
 }
 
-/// A varied factor.
+/// A factor with the levels over which it varies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineFactor {
     pub name: String,
@@ -51,7 +51,7 @@ pub(super) struct OutlineServer {
 /// Default time for the target to become ready after its command was started.
 pub(super) const READY: Duration = Duration::from_secs(30);
 
-/// Maximum number of rounds.
+/// Maximum number of rounds in an experiment.
 pub(super) const ROUNDS_MAX: u64 = 1_000;
 
 /// Maximum number of times that a failed run is repeated.
