@@ -152,7 +152,7 @@ impl ConnectionLevels {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// The part of `total` connections opened here.
+    /// The number of connections opened here out of `total` in the whole run.
     fn part_of_total(&self, total: u32) -> u32 {
         let Partition { index, of } = self.part;
         ((u64::from(total) + of - 1 - index) / of) as u32

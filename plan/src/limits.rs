@@ -25,7 +25,7 @@ pub const BURST_MAX: u64 = 1_000_000;
 pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
-/// from the end of 64 bits.
+/// below the limit of 64 bits.
 pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// Longest run with `--until`, unless `-d` sets another limit: if the metrics are not precise enough by then, the load

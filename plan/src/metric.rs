@@ -255,7 +255,7 @@ impl MetricUnit {
 }
 
 impl LatencyView {
-    /// The view at the beginning of a name, and the rest of the name.
+    /// Splits a name into the view named at its beginning, or the one shown, and the rest.
     fn split_view(name: &str, separator: char) -> (Self, &str) {
         match name.split_once(separator) {
             Some(("scheduled", rest)) => (Self::Scheduled, rest),

@@ -103,7 +103,7 @@ pub struct Output {
     pub kind: OutputKind,
 }
 
-/// The kinds of output, mostly chosen by the file extension.
+/// The kinds of output; the file extension selects most of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     /// Everything, as one document.

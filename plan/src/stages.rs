@@ -10,9 +10,9 @@ const TENTH_NS: u128 = 100_000_000;
 /// A stage of a run, with a separate row in results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStage {
-    /// Start of the stage, since measuring began.
+    /// Start of the stage, counted from the start of measuring.
     pub from: Duration,
-    /// End of the stage, since measuring began.
+    /// End of the stage, counted from the start of measuring.
     pub until: Duration,
 }
 

@@ -17,7 +17,7 @@ pub struct Binned<'a> {
 pub struct SpectrumRow {
     /// Largest value of the bin in which the share is reached.
     pub value: u64,
-    /// Share of the values, 0 to 1.
+    /// The percentile of this row, as a share of the values, 0 to 1.
     pub share: f64,
     /// Number of values up to the end of that bin.
     pub count: u64,

@@ -68,7 +68,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         if STEP == FINE { place } else { place.wrapping_sub(self.base) }
     }
 
-    /// Makes room for a bin and for the others of its doubling. Returns the index of its count.
+    /// Makes room for a bin and for the other bins of the same doubling. Returns the index of its count.
     #[cold]
     fn make_room_for(&mut self, place: usize) -> usize {
         let doubling = (place >> STEP) << STEP;

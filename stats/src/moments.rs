@@ -68,7 +68,8 @@ pub fn sample_stdev(count: u64, sum: u128, sum_of_squares: u128) -> f64 {
     if count < 2 {
         return 0.0;
     }
-    // Around the whole part of the mean every number is an exact integer that fits, and nothing cancels later.
+    // Computed around the whole part of the mean, where every number is an exact integer that fits, and nothing cancels
+    // later.
     let number = u128::from(count);
     let (whole, rest) = (sum / number, sum % number);
     let squares = sum_of_squares - number * whole * whole - 2 * whole * rest;

@@ -127,7 +127,7 @@ impl Silences {
         }
     }
 
-    /// Returns all gaps. Requests sent after the end are not awaited.
+    /// Returns all gaps; the last one is open-ended. Requests sent at or after `ended_ns` do not count as awaited.
     pub fn into_worker_gaps(mut self, ended_ns: u64) -> WorkerGaps {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep_gap(u64::MAX);
@@ -188,7 +188,7 @@ pub fn common_gaps(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     gaps
 }
 
-/// The parts of a gap outside all others, which are in order and do not overlap.
+/// The parts of a gap that none of the others covers. The others must be in order and must not overlap.
 pub fn uncovered_parts(gap: Gap, others: &[Gap]) -> Vec<Gap> {
     let mut left = gap;
     let mut parts = Vec::new();

@@ -20,7 +20,7 @@ cases! {
 const FAST: &str = "latency_us = 5000.0\njitter_us = 500.0\n";
 const SLOW: &str = "latency_us = 50000.0\njitter_us = 5000.0\n";
 
-/// Measures both in turn, and returns the folder.
+/// Measures both targets in turn, and returns the folder of the experiment.
 fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
     let [fast, slow] = [("fast.toml", FAST), ("slow.toml", SLOW)].map(|(name, text)| scratch.file(name, text));
     let levels = format!(

@@ -47,7 +47,7 @@ fn short(context: &Context, url: &str) -> ProgramOutput {
     output
 }
 
-/// Checks that a command line was refused as wrk refuses every mistake, and returns standard error.
+/// Checks that a command line was refused in the way in which wrk refuses every mistake, and returns standard error.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!(output.code, 1, "{output:?}");

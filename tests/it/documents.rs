@@ -589,7 +589,7 @@ impl MarkdownFile {
         Self { path: path.to_owned(), text: read(path) }
     }
 
-    /// Lines of each fenced block of a language, or of any language for an empty name.
+    /// Lines of each fenced block in this language; an empty name selects all languages.
     fn fences<'a>(&'a self, language: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
         let parts = self.text.split("\n```").skip(1).step_by(2);
         parts

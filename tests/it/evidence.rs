@@ -58,7 +58,7 @@ pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
 
 fn thread_cpu_time_is_within_process_time(context: &Context) {
     let (document, threads_s, process_s) = processor_times(context, "-c4 -t2 -d500ms");
-    // The time of other threads is part of the difference; the shell rounds.
+    // The difference includes the time of other threads, and the rounding by the shell.
     let beside_s = number(&document, "/evidence/generator/beside_s");
     assert!(beside_s > 0.0 && beside_s <= process_s - threads_s + 0.02, "{beside_s} of {process_s}: {document}");
     assert!(threads_s < process_s + 0.05, "{threads_s} of {process_s}: {document}");

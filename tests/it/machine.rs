@@ -169,7 +169,7 @@ fn slow_responses_make_connections_the_limit(context: &Context) {
     let server = target();
     let of = |path: &str| verdict(context.onrush().words("-t1 -c10 -d2s").word(url(&server, path)));
     limited(&of("/stall?every=20&ms=20"), "connections", &[]);
-    // A target that stops as a whole holds any number of connections.
+    // A target that stops as a whole holds up every connection, however many there are.
     limited(&of("/freeze?every=600ms&ms=400"), "target", &[]);
 }
 

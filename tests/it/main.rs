@@ -79,7 +79,7 @@ mod ports;
 mod probe;
 /// Real and hostile proxies.
 mod proxies;
-/// Requests by a schedule.
+/// Requests sent on a schedule.
 mod rates;
 mod request_log;
 /// Result files.
@@ -144,7 +144,7 @@ const MACHINE: &str = "CHECK_MACHINE";
 /// Duration of each test.
 static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
 
-/// The tests of some topics, with the name of the topic.
+/// The tests of several topics, each with the name of its topic.
 macro_rules! topics {
     ($($topic:ident),+ $(,)?) => {
         vec![$((stringify!($topic), $topic::cases())),+]

@@ -87,7 +87,8 @@ fn uses(tree: &str) -> BTreeMap<CrateId, BTreeSet<CrateId>> {
     uses
 }
 
-/// Output of a successful command.
+/// Runs a command and returns its standard output. If the command fails, the error is what it printed on standard
+/// error.
 pub fn command_output(command: &mut Command) -> io::Result<String> {
     let output = command.output()?;
     if output.status.success() {

@@ -105,8 +105,8 @@ impl Dues {
         !matches!(self.stream, DueStream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
-    /// Skips this many requests, the rest of a batch, because all of a batch has the due time of its first request. A
-    /// batch that extends beyond the end of the warm-up skips nothing after it.
+    /// Skips this many requests. Those of a batch are skipped together, because a batch has the due time of its first
+    /// request. A batch that extends beyond the end of the warm-up skips nothing after it.
     pub fn skip_batch(&mut self, requests: u64) {
         if self.is_warm_up && matches!(self.stream, DueStream::Drawn { .. }) {
             // Random numbers drawn beyond the end of the warm-up would be missing after it.

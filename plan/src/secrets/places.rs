@@ -207,7 +207,8 @@ impl Finder<'_> {
         (start..self.bytes.len()).find(is_end).unwrap_or(self.bytes.len())
     }
 
-    /// The next quote that is not escaped. A quoted document in a document thus ends with the outer one.
+    /// The position of the next quote that is not escaped. A quoted document within a document thus ends with the outer
+    /// quote.
     fn closing_quote(&self, start: usize, quote: u8) -> usize {
         let mut at = start;
         while let Some(&byte) = self.bytes.get(at) {

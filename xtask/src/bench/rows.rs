@@ -209,7 +209,7 @@ const SHB_10: Contender = Contender {
 /// shb with its default options.
 const SHB_500: Contender =
     Contender { change: |work| BenchWork { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
-/// With onrush's default header table.
+/// onrush with its default header table.
 const TABLE: Contender = Contender::onrush("onrush, usual table", |work| BenchWork { options: &[], ..work });
 /// As many requests in flight, over HTTP/1.1.
 const HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1", |work| BenchWork {
