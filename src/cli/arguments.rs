@@ -74,7 +74,7 @@ impl<T> Setter<T> {
     ///
     /// # Errors
     ///
-    /// One line with the option, the value, and what is wrong with it.
+    /// Returns one line with the option, the value, and what is wrong with it.
     pub fn set(&self, asked: &mut T, value: &OsStr) -> Result<(), String> {
         let set = match self.set {
             OptionAction::Switch(set) => {
@@ -105,7 +105,7 @@ impl<T> Subcommand<T> {
     ///
     /// # Errors
     ///
-    /// One line with the wrong argument and the right form.
+    /// Returns one line with the wrong argument and the right form.
     pub fn read(&self, args: &[OsString], mut asked: T) -> Result<Option<T>, String> {
         let mut parser = lexopt::Parser::from_args(args);
         while let Some(argument) = parser.next().map_err(describe_lexer_error)? {

@@ -9,7 +9,7 @@ use super::units;
 ///
 /// # Errors
 ///
-/// One line with what is wrong with the list, and the right form.
+/// Returns one line with what is wrong with the list, and the right form.
 pub(crate) fn parse_levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {

@@ -29,7 +29,7 @@ pub struct Point {
     pub completed: u64,
     /// The terms of the objective, each judged for this run.
     pub terms: Vec<Judged>,
-    /// Increase of the mean latency, in nanoseconds per second. `None`: too few windows have responses.
+    /// Increase of the mean latency, in nanoseconds per second; `None` if too few windows have responses.
     pub slope_ns_per_s: Option<f64>,
     /// Time for which onrush itself was stalled.
     pub stalled: Duration,

@@ -185,7 +185,7 @@ impl SimulatedTarget {
         length_s
     }
 
-    /// Makes a run, and waits until the queue is empty.
+    /// Makes a run, then waits until the queue is empty.
     fn run(&mut self, search: &Search, step: PlannedRun) -> Point {
         let PlannedRun { load, settle, length, confirms } = step;
         let (per_s, length_s) = (search.over.load_for_users(load), length.as_secs_f64());
@@ -205,7 +205,7 @@ impl SimulatedTarget {
                 share.requests += 1.0;
                 share.slow += if latency_s >= LIMIT_S { 1.0 } else { 0.0 };
             }
-            // A row is known at its end.
+            // A row becomes known only at its end.
             while f64::from(over) < place(due_s) {
                 hopeless.record(&rows[over as usize]);
                 over += 1;
@@ -238,7 +238,7 @@ impl SimulatedTarget {
     /// A search that starts at this rate.
     fn search(&mut self, search: &Search, first_per_s: f64) -> (Vec<Point>, SearchEnd) {
         let mut points = Vec::new();
-        // The first look precedes.
+        // The closed loop comes before the first run.
         self.now_s = 1.6;
         loop {
             let course = SearchProgress {
@@ -319,7 +319,7 @@ impl Accuracy {
         for seed in 0..seeds {
             let mut random = Random::new(seed ^ 0x5eed_0000);
             let per_s = target.per_s * if varies { 0.8 + 0.4 * random.uniform() } else { 1.0 };
-            // A cold target is slow in the first look, too.
+            // A cold target is slow in the closed loop as well.
             let cold = if target.cold_s.is_some() { 0.6 } else { 1.0 };
             let first_per_s = per_s * cold * (0.75 + 0.2 * random.uniform());
             let mut one = SimulatedTarget { per_s, seed, random, ..target.clone() };
@@ -396,7 +396,7 @@ fn intervals_cover_the_limit_at_other_rates() {
     }
 }
 
-/// At 74/s, a run has a few hundred requests: its queue varies by more than one per cent of them.
+/// At 74/s, a run has only a few hundred requests, and its queue varies by more than one per cent of them.
 #[test]
 fn requests_in_flight_do_not_shorten_slow_runs() {
     let step = PlannedRun {

@@ -443,7 +443,7 @@ mod tests {
             [usual, number(&points)]
         };
         let mut runs = vec![(50.0, true), (62.5, false)];
-        // The next run may fail, too. The failure is then not alone.
+        // The next run may fail as well, so that there is more than a single failure.
         assert_eq!(per_s(&runs)[1], 62.5);
         for _ in 0..2 {
             let [next, _] = per_s(&runs);

@@ -447,7 +447,7 @@ mod tests {
             line(&rate, &silent, SearchEnd::Died),
             "Highest rate with p99<50ms: unknown: the target did not respond at 10.0/s"
         );
-        // The last good rate failed, too.
+        // The last good rate failed as well.
         let mut died = per_s(&[(10, true), (20, false), (10, false)], false);
         died[1..].iter_mut().for_each(|point| point.fault = fault);
         assert_eq!(

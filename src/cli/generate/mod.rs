@@ -94,7 +94,7 @@ fn is_of_series(option: &Described) -> bool {
 ///
 /// # Errors
 ///
-/// One line with the names of the texts that can be generated.
+/// Returns one line with the names of the texts that can be generated.
 pub(super) fn generate_if_requested(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
     let first = args.first()?.to_str()?;
     let what = match first.strip_prefix(OPTION)?.strip_prefix('=') {

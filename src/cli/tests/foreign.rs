@@ -26,7 +26,7 @@ fn foreign_options_are_refused_with_ours() {
         assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));
     }
     assert_eq!(refused_by_wrk("wrk -A user:pw http://h/"), "wrk: invalid option -- 'A'\n");
-    // A later option may count.
+    // `--compat` takes effect even after the option.
     assert_eq!(refused_by_wrk("onrush -A --compat wrk http://h/"), "onrush: invalid option -- 'A'\n");
 }
 

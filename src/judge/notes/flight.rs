@@ -12,7 +12,7 @@ use crate::figures::NS_PER_US;
 use crate::record::evidence::Places;
 use crate::record::{Document, Note, NoteId};
 
-/// Connections count as busy enough if at least this share of them is.
+/// Connections are busy enough if at least this share of them have a request in flight.
 const BUSY_SHARE: f64 = 0.95;
 /// Hanging requests are noted above this share of the requests in flight.
 const HANGING_SHARE: f64 = 0.05;

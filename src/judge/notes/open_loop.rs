@@ -23,7 +23,7 @@ use crate::run::nanos;
 
 /// Late and unsent requests are noted above this percentage.
 const MISSED_PERCENT: u64 = 1;
-/// Threads count as busy if they are for at least this share of the time.
+/// Threads count as busy if they work for at least this share of the time.
 const BUSY_SHARE: f64 = 0.95;
 /// A rate is constant if its mean is at least this share of its maximum.
 const CONSTANT: f64 = 0.99;
@@ -183,7 +183,7 @@ enum LateReason {
     Waited(f64),
 }
 
-/// The run must have gone on for at least this long after its end to be mentioned.
+/// It is mentioned that a run continued after its end if it did so for at least this long, in seconds.
 const RAN_ON_MIN_S: f64 = 0.1;
 
 /// A percentile known only within bounds.
