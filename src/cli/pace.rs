@@ -25,7 +25,7 @@ pub(crate) struct TypedPace {
     stages: Option<Vec<Stage>>,
     /// `--stages` that set the number of connections.
     levels: Option<Vec<ConnectionLevel>>,
-    /// The limit of `--max-inflight` on requests in flight, over all connections.
+    /// `--max-inflight`: maximum number of connections to open if requests are due while all are busy.
     pub max_inflight: Option<u64>,
     arrivals: Option<Arrivals>,
     catch_up: Option<CatchUp>,
@@ -36,7 +36,7 @@ pub(crate) struct TypedPace {
 }
 
 impl TypedPace {
-    /// Applies one option.
+    /// Applies one option. Stages of the same kind cannot be given twice; of other options, the last one wins.
     pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Rate => self.rate = Some(parse_rate(flag, value, dialect)?),

@@ -19,7 +19,7 @@ pub(crate) struct TypedSearch {
 }
 
 impl TypedSearch {
-    /// Applies one option. If an option is repeated, the last one wins.
+    /// Applies one option. A second `--find-max` is rejected; of several `--over`, the last one wins.
     pub fn apply_option(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if flag.id == Id::FindMax {
             let objective = parse_gate(flag, value)?;

@@ -78,8 +78,9 @@ fn draw_rounds<const N: usize>(
     rounds
 }
 
-/// The position in the second of three rounds. The sum of the first, this and the [`third_position`] position is equal for all
-/// points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+/// The position in the second of three rounds. The sum of the first position, this one and the [`third_position`] is
+/// equal for all points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic
+/// graphs", 1971).
 fn second_position(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }

@@ -147,8 +147,8 @@ pub(super) fn is_group_alive(id: Pid) -> bool {
     is_group_alive_in(id, "/proc")
 }
 
-/// [`is_group_alive`] for the processes listed in this directory. If none of the group is listed, for instance because `/proc`
-/// is missing, only the kernel knows whether the group exists, and it counts zombies.
+/// [`is_group_alive`] for the processes listed in this directory. If none of the group is listed, for instance because
+/// `/proc` is missing, only the kernel knows whether the group exists, and for the kernel, zombies belong to it.
 fn is_group_alive_in(id: Pid, proc: &str) -> bool {
     if test_kill_process_group(id).is_err() {
         return false;

@@ -60,7 +60,8 @@ const HIGHER_BY: f64 = 1.01;
 /// Maximum number of attempts to confirm a result.
 const CONFIRMATIONS_MAX: usize = 3;
 
-/// Fraction of the search's time to spend on a confirmation, and the shortest confirmation if little time is left.
+/// A confirmation takes one part in this many of the search's time. It is still made if only the share below of such a
+/// part is left; while the load to confirm is unclear, only this share is reserved for it.
 const PARTS: u32 = 3;
 const SHORTENED: f64 = 0.6;
 
