@@ -25,19 +25,19 @@ pub fn describe_proxy_failure(failure: ProxyFailure) -> String {
 /// The remedy for a failure to open a tunnel.
 pub fn proxy_remedy(failure: ProxyFailure) -> &'static str {
     match failure {
-        ProxyFailure::Status(407) => "put them in its URL: --http-proxy http://user:password@host:port",
-        ProxyFailure::Status(403 | 405) => "its settings say for which ports and clients it allows CONNECT",
+        ProxyFailure::Status(407) => "put both in the proxy URL: --http-proxy http://user:password@host:port",
+        ProxyFailure::Status(403 | 405) => "check the proxy's settings: which ports and clients may use CONNECT",
         ProxyFailure::Status(500 | 502..=504) => {
-            "it must be able to resolve and reach the host of the URL; its log may say why"
+            "the proxy must be able to reach the URL's host; the proxy's log may say why"
         }
         ProxyFailure::Answer(onrush_proto::Error::SpeaksTls) => PLAIN_PORT,
         ProxyFailure::Answer(_) | ProxyFailure::Early => "is it the port of an HTTP proxy?",
-        ProxyFailure::Status(_) | ProxyFailure::Closed | ProxyFailure::Silent => "its log may say why",
+        ProxyFailure::Status(_) | ProxyFailure::Closed | ProxyFailure::Silent => "the proxy's log may say why",
     }
 }
 
 /// The remedy for a proxy that speaks TLS itself.
-pub const PLAIN_PORT: &str = "use its plain-text port";
+pub const PLAIN_PORT: &str = "use the proxy's plain-text port";
 
 /// Describes a failure to open a tunnel, with its remedy.
 pub fn proxy_failure_sentence(failure: ProxyFailure) -> String {

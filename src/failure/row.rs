@@ -110,7 +110,7 @@ impl Failure {
             Cause::Unanswered => self.unanswered_connect_reason(),
             Cause::Late => "change the limit with --timeout",
             Cause::LateInHead => "an empty line ends the head, after its last field",
-            Cause::LateToClose => "it has neither Content-Length nor Transfer-Encoding: chunked",
+            Cause::LateToClose => "the response has neither Content-Length nor Transfer-Encoding: chunked",
             Cause::GivenUp => "change the limit with --give-up",
             Cause::Protocol(Error::ClosedBeforeResponse) if self.may_expect_tls() => {
                 return Some(self.silent_server_advice());
@@ -210,14 +210,13 @@ pub(super) fn offered_versions(plan: &Plan) -> &[HttpVersion] {
 /// The remedy for responses which say that the port expects TLS.
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
 /// The remedy for a proxy that answers HTTP/2 requests in HTTP/1.1.
-const PROXY_WITHOUT_HTTP2: &str =
-    "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
+const PROXY_WITHOUT_HTTP2: &str = "the proxy does not speak HTTP/2: leave out --http2, or write https:// for a tunnel";
 /// The remedy for a server that responds in TLS to plain text.
 const SPEAKS_TLS: &str = "write https://";
 /// The remedy for a server that answers HTTP/2 in an older version.
 const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
 /// The remedy for a server that agreed on HTTP/2 during the TLS handshake, but does not speak it.
-const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
+const AGREED_IN_VAIN: &str = "the server agreed on HTTP/2 (ALPN) but does not speak it: use --alpn-list http/1.1";
 /// A possible reason if other requests are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
 /// Code with which a server rejects a client that sends too many requests.
@@ -233,7 +232,7 @@ const HTTP1_WITH_TLS: &str =
 /// The remedy for a server that starts with HTTP/2.
 const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
 /// The question about a response that is not HTTP.
-const NOT_HTTP: &str = "is it an HTTP port?";
+const NOT_HTTP: &str = "does the port speak HTTP?";
 /// The remedy for exhausted local ports, if their number is unknown.
 const PORTS_IN_USE: &str =
     "a closed connection keeps its port for a minute: keep connections alive or use more addresses";

@@ -33,7 +33,7 @@ pub fn describe_tls_failure(failure: TlsFailure) -> String {
         TlsFailure::NotTls => "the server sends something other than TLS".to_owned(),
         TlsFailure::Misbehaved => "the server violates the TLS protocol".to_owned(),
         TlsFailure::Closed => "closed by the server during the TLS handshake".to_owned(),
-        TlsFailure::NoProtocol => "the server chose none of the protocols that it was offered (ALPN)".to_owned(),
+        TlsFailure::NoProtocol => "the server chose none of the offered protocols (ALPN)".to_owned(),
     }
 }
 
@@ -41,35 +41,39 @@ pub fn describe_tls_failure(failure: TlsFailure) -> String {
 /// `offered`: the HTTP versions offered to the server.
 pub fn tls_remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
     let text = match failure {
-        TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
+        TlsFailure::Expired => "renew the certificate, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
-        TlsFailure::WrongName => "use --sni with one of its names, or -k",
-        TlsFailure::SelfSigned => "trust it with --cacert FILE, or use -k",
+        TlsFailure::WrongName => "use --sni with a name in the certificate, or -k",
+        TlsFailure::SelfSigned => "trust the certificate with --cacert FILE, or use -k",
         TlsFailure::UnknownIssuer => {
-            "trust its issuer with --cacert FILE, or use -k; does the server send its chain? See \
+            "trust the issuer with --cacert FILE, or use -k; does the server send the whole chain? See \
              docs/troubleshooting.md#the-certificate-is-not-accepted"
         }
         TlsFailure::Certificate if ["version 1", "RSA key", "Ed448"].iter().any(|it| contains(example, it)) => {
             NEW_CERTIFICATE
         }
-        TlsFailure::Certificate => "-k accepts it",
+        TlsFailure::Certificate => "use -k to accept the certificate",
         TlsFailure::Alert(40 | 70 | 71) | TlsFailure::Incompatible => NOT_OFFERED,
-        TlsFailure::Alert(42 | 116) => "it may require a client certificate: --cert and --key",
-        TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
-        TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
+        TlsFailure::Alert(42 | 116) => "the server may require a client certificate: use --cert and --key",
+        TlsFailure::Alert(43..=46 | 48 | 49 | 51) => {
+            "the server rejects the client certificate: check --cert and --key"
+        }
+        TlsFailure::Alert(112) => "the server does not know that name: send another with --sni",
         TlsFailure::Alert(120) | TlsFailure::NoProtocol => match offered {
             [http::HttpVersion::Http2] => {
-                "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1"
+                "the server does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1"
             }
-            [http::HttpVersion::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
+            [http::HttpVersion::Http11] => {
+                "the server does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1"
+            }
             _ => return None,
         },
         TlsFailure::PlainText if example.starts_with(b"HTTP/") => "write http://",
         TlsFailure::NotTls if begins_with_http2(example) => match offered {
-            [http::HttpVersion::Http2] => "it speaks HTTP/2 without TLS: write http://",
-            _ => "it speaks HTTP/2 without TLS: write http://, and add --http2",
+            [http::HttpVersion::Http2] => "the server speaks HTTP/2 without TLS: write http://",
+            _ => "the server speaks HTTP/2 without TLS: write http://, and add --http2",
         },
-        TlsFailure::PlainText | TlsFailure::NotTls => "is it an HTTPS port?",
+        TlsFailure::PlainText | TlsFailure::NotTls => "does the port speak HTTPS?",
         TlsFailure::Closed => SERVER_LOG,
         TlsFailure::Alert(_) | TlsFailure::Misbehaved => return None,
     };
@@ -107,7 +111,7 @@ const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC
                            Ed448: see --tls-min, --tls-ciphers and --tls-groups";
 
 /// How to make a certificate that can be verified.
-const NEW_CERTIFICATE: &str = "-k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem \
+const NEW_CERTIFICATE: &str = "use -k to accept the certificate; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem \
                                -out cert.pem -subj /CN=HOST -addext subjectAltName=DNS:HOST";
 
 fn contains(bytes: &[u8], text: &str) -> bool {
@@ -157,12 +161,12 @@ mod tests {
             |failure, example: &str| tls_failure_sentence(failure, example.as_bytes(), &[http::HttpVersion::Http11]);
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
-            "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
+            "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew the certificate, check this \
              machine's clock, or use -k"
         );
         assert_eq!(
             sentence(TlsFailure::Alert(116), ""),
-            "TLS alert certificate required (116) from the server; it may require a client certificate: --cert and \
+            "TLS alert certificate required (116) from the server; the server may require a client certificate: use --cert and \
              --key"
         );
         assert_eq!(
@@ -179,10 +183,13 @@ mod tests {
             (
                 &[http::HttpVersion::Http2][..],
                 Some(
-                    "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1",
+                    "the server does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1",
                 ),
             ),
-            (&[http::HttpVersion::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),
+            (
+                &[http::HttpVersion::Http11],
+                Some("the server does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1"),
+            ),
             (&http::HttpVersion::ALL, None),
             (&[], None),
         ] {
@@ -198,10 +205,15 @@ mod tests {
         let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
         for (failure, example, offered, expected) in [
             (TlsFailure::PlainText, &b"HTTP/1.1 400 Bad Request"[..], http11, "write http://"),
-            (TlsFailure::PlainText, b"SSH-2.0-OpenSSH_9.2", http2, "is it an HTTPS port?"),
-            (TlsFailure::NotTls, b"\0\0", http2, "is it an HTTPS port?"),
-            (TlsFailure::NotTls, settings, http2, "it speaks HTTP/2 without TLS: write http://"),
-            (TlsFailure::NotTls, settings, http11, "it speaks HTTP/2 without TLS: write http://, and add --http2"),
+            (TlsFailure::PlainText, b"SSH-2.0-OpenSSH_9.2", http2, "does the port speak HTTPS?"),
+            (TlsFailure::NotTls, b"\0\0", http2, "does the port speak HTTPS?"),
+            (TlsFailure::NotTls, settings, http2, "the server speaks HTTP/2 without TLS: write http://"),
+            (
+                TlsFailure::NotTls,
+                settings,
+                http11,
+                "the server speaks HTTP/2 without TLS: write http://, and add --http2",
+            ),
         ] {
             assert_eq!(tls_remedy(failure, example, offered), Some(expected), "{example:?}");
         }

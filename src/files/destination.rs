@@ -162,11 +162,11 @@ impl FileDestination {
     pub fn describe_tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
-            _ if own.nlink() == 0 => Some("another process removed it during the test".to_owned()),
-            Ok(there) if !is_same(&own, &there) => Some("another process replaced it during the test".to_owned()),
-            Err(_) => Some("another process moved it during the test".to_owned()),
+            _ if own.nlink() == 0 => Some("another process removed the file during the test".to_owned()),
+            Ok(there) if !is_same(&own, &there) => Some("another process replaced the file during the test".to_owned()),
+            Err(_) => Some("another process moved the file during the test".to_owned()),
             Ok(_) if own.len() != length => Some(format!(
-                "another process wrote to it or truncated it during the test: it has {} bytes instead of {length}",
+                "another process wrote to or truncated the file during the test: {} bytes instead of {length}",
                 own.len()
             )),
             Ok(_) => None,

@@ -127,7 +127,7 @@ impl Files {
                 destinations.iter().position(|earlier: &FileDestination| earlier.is_same_file(&destination))
             {
                 let earlier = &outputs[earlier].path;
-                return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
+                return Err(refuse(format!("the same file as {earlier:?}; leave one of the two out")));
             }
             if let Some(stream) = destination.standard_stream() {
                 return Err(refuse(format!("{stream} goes to the same file; choose another for one of the two")));
@@ -249,7 +249,7 @@ impl OutputStream {
             self.states.record_write_start(self.index);
         }
         if self.lines.as_ref().is_some_and(|lines| lines.try_send(line).is_err()) {
-            self.states.settle(self.index, Some("its reader is so slow that rows were left out".to_owned()));
+            self.states.settle(self.index, Some("the reader is too slow: rows were left out".to_owned()));
             self.lines = None;
         }
     }
@@ -263,7 +263,8 @@ fn compress(text: &str) -> Vec<u8> {
 }
 
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    run::spawn_detached(name, work).map_err(|error| format!("cannot create a thread for it: {}", error_reason(&error)))
+    run::spawn_detached(name, work)
+        .map_err(|error| format!("cannot create the thread that writes the file: {}", error_reason(&error)))
 }
 
 /// Writes lines until the channel is closed. `file` is the regular file that was opened earlier. Anything else is
@@ -305,15 +306,13 @@ pub fn describe_write_error(error: &io::Error, path: &Path) -> String {
         }
         io::ErrorKind::NotFound => format!("no file can be created in {directory:?}; choose another"),
         io::ErrorKind::PermissionDenied => "permission denied; choose a path that you may write to".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "its file system is read-only; choose another".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory; name a file in it".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; choose another".to_owned(),
+        io::ErrorKind::IsADirectory => "this is a directory; name a file in the directory".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full; free some space, or choose another".to_owned(),
         io::ErrorKind::QuotaExceeded => "your disk quota is used up; free some space, or choose another".to_owned(),
-        io::ErrorKind::FileTooLarge => {
-            "it is longer than the limit on the size of files; raise that (ulimit -f)".to_owned()
-        }
-        io::ErrorKind::InvalidFilename => "its name is too long; choose a shorter one".to_owned(),
-        io::ErrorKind::BrokenPipe => "its reader has gone".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file exceeds the file-size limit; raise the limit (ulimit -f)".to_owned(),
+        io::ErrorKind::InvalidFilename => "the name is too long; choose a shorter one".to_owned(),
+        io::ErrorKind::BrokenPipe => "the reader has gone".to_owned(),
         _ => error_reason(error),
     }
 }

@@ -158,7 +158,7 @@ impl FileStates {
     /// The files that are not complete, each with the reason.
     pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &OutputState| {
-            let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
+            let unread = || "no reader, or the disk is too slow: the file is not complete".to_owned();
             (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
         self.lock().iter().filter(|file| file.state != FileState::Complete).map(why).collect()
@@ -239,7 +239,7 @@ mod tests {
         let account = states.describe_states().unwrap();
         assert_eq!(account, r#""a.json" is complete, "b.csv" was not written, "c.ndjson" is not complete"#);
         let failures: Vec<String> = states.failures().into_iter().map(|(_, reason)| reason).collect();
-        assert_eq!(failures, ["the disk is full", "it has no reader or the disk is too slow: it is not complete"]);
+        assert_eq!(failures, ["the disk is full", "no reader, or the disk is too slow: the file is not complete"]);
         states.settle(2, None);
         assert!(states.wait_until_final(Duration::ZERO));
         assert!(states_of([]).describe_states().is_none());

@@ -261,7 +261,7 @@ fn write_result(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedR
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
     if read.is_err() || *missing > 0 || file_contents::sha256_hex(&contents) != sum.sha256 {
-        bail!("{:?} did not arrive as it was written", sum.name);
+        bail!("{:?} arrived damaged", sum.name);
     }
     let path = into.join(&sum.name);
     replace(into, &path, &contents).with_context(|| format!("{path:?} was not written"))?;

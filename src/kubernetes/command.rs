@@ -293,7 +293,7 @@ fn pack_run(typed: TypedKubernetes) -> Result<CommandWork, String> {
         return Err("--into goes with --collect".to_owned());
     }
     if let Some(path) = typed.in_image.iter().find(|path| !path.is_absolute()) {
-        return Err(format!("--in-image {path:?}: write the absolute path that it has there, here and in the options"));
+        return Err(format!("--in-image {path:?}: write the absolute path in the image, here and in the options"));
     }
     let words_are_apart = typed.words.iter().any(|word| word.starts_with('-'));
     let apart = words_are_apart.then(|| "--".to_owned());

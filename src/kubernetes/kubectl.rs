@@ -50,7 +50,7 @@ impl Kubectl {
         let mut printed = Vec::new();
         call.printed.by_ref().take(OUTPUT_MAX + 1).read_to_end(&mut printed)?;
         if printed.len() as u64 > OUTPUT_MAX {
-            bail!("kubectl {}: it printed more than {} MiB", call.name, OUTPUT_MAX >> 20);
+            bail!("kubectl {}: more than {} MiB of output", call.name, OUTPUT_MAX >> 20);
         }
         call.end().map(|()| printed)
     }
@@ -118,11 +118,8 @@ impl KubectlProcess {
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
         // The message names the right that is missing, and the account.
-        let rights = if said.contains("orbidden") {
-            "; docs/kubernetes.md has a Role with the rights that it needs"
-        } else {
-            ""
-        };
+        let rights =
+            if said.contains("orbidden") { "; docs/kubernetes.md has a Role with the required rights" } else { "" };
         bail!("kubectl {}: {said}{rights}", self.name)
     }
 }
@@ -136,5 +133,5 @@ impl Drop for KubectlProcess {
 }
 
 fn missing_kubectl(error: &io::Error) -> anyhow::Error {
-    anyhow!("kubectl cannot be called: {}; install it, and let it know the cluster", error_reason(error))
+    anyhow!("kubectl cannot be called: {}; install kubectl and configure access to the cluster", error_reason(error))
 }

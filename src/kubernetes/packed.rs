@@ -154,13 +154,13 @@ fn check_result_names(plan: &Plan) -> Result<(), String> {
     let mut all = plan.output.outputs.iter().filter_map(|output| output.path.file_name());
     if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_valid_name)) {
         return Err(format!(
-            "-o {name:?}: the name of a result that is fetched must not begin with a dot or have control characters in it"
+            "-o {name:?}: names of fetched results must not start with a dot or contain control characters"
         ));
     }
     let mut names: Vec<_> = plan.output.outputs.iter().filter_map(|output| output.path.file_name()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(format!("-o {:?}: two results have this name, and are fetched by it; rename one", pair[0])),
+        Some(pair) => Err(format!("-o {:?}: two results have this name; rename one", pair[0])),
         None => Ok(()),
     }
 }

@@ -208,13 +208,11 @@ fn unsendable_runs_are_refused_before_applying() {
     assert_eq!(refused(&["--once"]), "--once sends one request: leave out --machines, or that");
     assert_eq!(refused(&["--bogus"]), "unknown option --bogus; all options: onrush --help all");
     let said = refused(&["--output=a/x.json", "--output=b/x.json"]);
-    assert_eq!(said, "-o \"x.json\": two results have this name, and are fetched by it; rename one");
+    assert_eq!(said, "-o \"x.json\": two results have this name; rename one");
     for name in [".hidden.json", "x\ny.json"] {
         let said = refused(&[&format!("--output={name}")]);
         assert!(
-            said.ends_with(
-                "the name of a result that is fetched must not begin with a dot or have control characters in it"
-            ),
+            said.ends_with("names of fetched results must not start with a dot or contain control characters"),
             "{said}"
         );
     }

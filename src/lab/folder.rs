@@ -127,7 +127,7 @@ impl Folder {
     ///
     /// Fails if the folder is not that of an experiment, or if another process is using it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, ExperimentOrigin)> {
-        let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
+        let missing = || anyhow!("{} is not the folder of an experiment: {PLAN} is missing or invalid", path.display());
         let kept = path.join(PLAN);
         // Opening a pipe would block.
         if fs::metadata(&kept).is_ok_and(|there| !there.is_file()) {
@@ -156,7 +156,7 @@ impl Folder {
         let file = OpenOptions::new().create(true).append(true).custom_flags(flags).open(&journal);
         let is_file = file.as_ref().map_or(fs::symlink_metadata(&journal), File::metadata).map(|there| there.is_file());
         if !is_file.unwrap_or(true) {
-            bail!("{} is not a regular file; move it away", journal.display());
+            bail!("{} is not a regular file; move the file away", journal.display());
         }
         let file = file.map_err(|error| unwritable(&journal, &error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -167,7 +167,9 @@ impl Folder {
                 journal: file,
                 is_private,
             }),
-            Err(Errno::WOULDBLOCK) => bail!("another onrush is writing to {}; wait until it ends", path.display()),
+            Err(Errno::WOULDBLOCK) => {
+                bail!("another onrush is writing to {}; wait until that onrush ends", path.display())
+            }
             Err(error) => bail!("{} cannot be locked: {}", journal.display(), error_reason(&error.into())),
         }
     }
@@ -349,7 +351,7 @@ impl Folder {
 /// The reason why a file in a folder cannot be written.
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     let why = match error.kind() {
-        io::ErrorKind::IsADirectory => "it is a folder; move it away".to_owned(),
+        io::ErrorKind::IsADirectory => "a folder has this name; move the folder away".to_owned(),
         _ => files::describe_write_error(error, path),
     };
     anyhow!("{} cannot be written: {why}", path.display())
@@ -417,7 +419,7 @@ mod tests {
             let status = std::process::Command::new("sh").args(["-c", make]).current_dir(scratch.path()).status();
             assert!(status.unwrap().success());
             let error = Folder::open(scratch.path(), false).unwrap_err().to_string();
-            assert!(error.ends_with("/journal is not a regular file; move it away"), "{error}");
+            assert!(error.ends_with("/journal is not a regular file; move the file away"), "{error}");
             std::process::Command::new("rm").args(["-r", "journal"]).current_dir(scratch.path()).status().unwrap();
         }
         assert!(std::process::Command::new("mkfifo").arg(scratch.path().join(PLAN)).status().unwrap().success());

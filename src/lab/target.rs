@@ -40,7 +40,9 @@ pub enum TargetNotReady {
     #[error("the target's command could not be started: {0}")]
     NotStarted(String),
     /// Another server already responds at the target's address.
-    #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
+    #[error(
+        "the target's command was not started: a server already responds at the target's URL; end that server first"
+    )]
     Taken,
     /// The command ended before the target was ready.
     #[error("the target's command ended before the target was ready, with {}", describe_exit(*.status))]

@@ -128,7 +128,7 @@ struct NoResult {
 
 /// A search lost one of its machines.
 #[derive(Debug, Error)]
-#[error("the search ends here, because its runs would not be alike without all machines")]
+#[error("the search ends here: without all machines, its runs would not be comparable")]
 struct MachineLost(String);
 
 /// A finished search.

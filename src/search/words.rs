@@ -180,7 +180,7 @@ pub fn result_line(search: &Search, points: &[Point], found: &SearchResult) -> S
         (ResultKind::AtLeast(load), None) => {
             let why = match failed_confirmation(points) {
                 Some(point) => failed_confirmation_text(*over, point),
-                None => "there was no time for the run that confirms it".to_owned(),
+                None => "there was no time for the confirming run".to_owned(),
             };
             let sure = within().map_or_else(String::new, |sure| format!("; {sure}"));
             format!("{highest}: not confirmed: {} held, but {why}{sure}{early}", show(load))
@@ -211,9 +211,7 @@ fn failed_confirmation_text(over: SearchVariable, point: &Point) -> String {
     let (load, length, wrong) =
         (format_load(over, point.load), units::format_duration_spaced(point.length), failure_in_parentheses(point));
     if point.is_early {
-        format!(
-            "the long run that was to confirm {load} was stopped after {length}, because it could no longer pass{wrong}"
-        )
+        format!("the long run to confirm {load} was stopped after {length}: it could no longer pass{wrong}")
     } else {
         format!("the run of {length} that was to confirm {load} failed{wrong}")
     }
@@ -392,8 +390,8 @@ mod tests {
                 &narrow,
                 false,
                 SearchEnd::Time,
-                "Highest rate with p99<50ms: not confirmed: 2950.0/s held, but there was no time for the run that confirms \
-                 it; the estimated limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time \
+                "Highest rate with p99<50ms: not confirmed: 2950.0/s held, but there was no time for the confirming run; \
+                 the estimated limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time \
                  (-d)",
             ),
             (
@@ -645,7 +643,7 @@ mod tests {
         );
         assert_eq!(
             failed_confirmation_text(SearchVariable::Rate, &early),
-            "the long run that was to confirm 500.0/s was stopped after 2 s, because it could no longer pass (p99<50ms: \
+            "the long run to confirm 500.0/s was stopped after 2 s: it could no longer pass (p99<50ms: \
              60.00ms)"
         );
     }

@@ -205,7 +205,11 @@ pub(super) fn reply_to_request(
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let Some((route, argument)) = find_route(path) else {
-        return later(Response::text_response(404, &b"no such path; onrush serve --help lists them\n"[..], manner));
+        return later(Response::text_response(
+            404,
+            &b"no such path; onrush serve --help lists all paths\n"[..],
+            manner,
+        ));
     };
     if let Some(key) = route.unknown_query_key(query) {
         let key: String = key.chars().take(KEY_MAX).collect();

@@ -535,7 +535,10 @@ fn path_errors_name_the_fault() {
     let response = |status: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
     };
-    expect_response_then_open("/nowhere", &response("404 Not Found", "no such path; onrush serve --help lists them\n"));
+    expect_response_then_open(
+        "/nowhere",
+        &response("404 Not Found", "no such path; onrush serve --help lists all paths\n"),
+    );
     for (path, body) in [
         ("/bytes/-1", "\"-1\" is not a number of bytes from 0 to 10737418240\n"),
         ("/bytes/10737418241", "\"10737418241\" is not a number of bytes from 0 to 10737418240\n"),

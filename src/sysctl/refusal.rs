@@ -37,7 +37,7 @@ pub enum SysctlRefusal {
     #[error("{0} cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on the host")]
     Mounted(String),
     /// This process may not change the setting.
-    #[error("{name} cannot be changed: permission denied; it needs {takes}; try sudo")]
+    #[error("{name} cannot be changed: permission denied; this needs {takes}; try sudo")]
     NotPermitted {
         /// The setting.
         name: String,
@@ -45,7 +45,7 @@ pub enum SysctlRefusal {
         takes: &'static str,
     },
     /// The requested value contains a control character, for instance a line end.
-    #[error("{name}: {value:?} is not a value; it must be one line of text")]
+    #[error("{name}: {value:?} is not a value; write one line of text")]
     Value {
         /// The setting.
         name: String,
@@ -63,7 +63,7 @@ pub enum SysctlRefusal {
         reason: String,
     },
     /// Another process has changed the setting since onrush did.
-    #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it, too")]
+    #[error("{name} is {found:?}, but onrush had set {ours:?}: another process changes the setting, too")]
     Changed {
         /// The setting.
         name: String,
@@ -81,10 +81,10 @@ pub enum SysctlRefusal {
         reason: String,
     },
     /// The file is not a journal written by onrush.
-    #[error("{0} is not a journal of onrush; check the settings that it names, then delete it")]
+    #[error("{0} is not a journal of onrush; check the settings named in the file, then delete the file")]
     Damaged(String),
     /// Another process has borrowed the settings. Holds its number, if known.
-    #[error("another onrush{} is changing settings of this network namespace; wait until it has restored them",
+    #[error("another onrush{} is changing settings of this network namespace; wait until that onrush has restored the settings",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
     /// A killed process had borrowed the settings and left them changed. Holds its number.

@@ -194,7 +194,7 @@ fn unusable_settings_are_refused_with_reason() {
         ("nett.core", "1", "the kernel has no setting nett.core; nearest: net, vm"),
         ("net.core.rmem_max", "1", "net.core.rmem_max is read-only here; some settings can be changed only in the"),
         ("net.core.rmem_default", "1", "net.core.rmem_default is write-only: its old value could not be restored"),
-        (SOMAXCONN, "1\n2", "net.core.somaxconn: \"1\\n2\" is not a value; it must be one line of text"),
+        (SOMAXCONN, "1\n2", "net.core.somaxconn: \"1\\n2\" is not a value; write one line of text"),
     ] {
         let refusal = loan.set(&name_of(name), value).unwrap_err().to_string();
         assert!(refusal.starts_with(words), "{refusal}");
@@ -211,7 +211,7 @@ fn foreign_values_are_never_overwritten() {
     let refusal = loan.set(&name_of(SOMAXCONN), "256").unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "net.core.somaxconn is \"512\", but onrush had set it to \"128\": another process changes it, too"
+        "net.core.somaxconn is \"512\", but onrush had set \"128\": another process changes the setting, too"
     );
     let left =
         "net.core.somaxconn is \"512\" and was left alone: onrush had set \"128\", and the original value was \"4096\"";

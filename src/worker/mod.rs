@@ -67,7 +67,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
         }
     };
     if !asked.token_file.exists() {
-        tell(&format!("the file {:?}: copy it from the coordinator", asked.token_file));
+        tell(&format!("the file {:?}: copy the file from the coordinator", asked.token_file));
     }
     let token = Token::wait_for_file(&asked.token_file, asked.join, || interrupt.is_requested())?
         .ok_or(NotJoined::Interrupted)?;

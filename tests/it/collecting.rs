@@ -108,5 +108,5 @@ fn truncated_logs_are_no_success(context: &Context) {
     let cluster = Cluster::new("collect-piece", &lines);
     let output = cluster.collect(context, Stdio::piped());
     assert_eq!((output.code, cluster.results()), (1, vec!["b.json".to_owned()]), "{output:?}");
-    assert!(output.stderr.contains("\"a.json\" did not arrive as it was written"), "{output:?}");
+    assert!(output.stderr.contains("\"a.json\" arrived damaged"), "{output:?}");
 }

@@ -257,7 +257,7 @@ fn unread_fifos_do_not_block(context: &Context) {
     assert_eq!(output.code, 1, "{output:?}");
     output.assert_standard();
     assert!(is_complete("r.json", &fs::read_to_string(&other).unwrap()));
-    assert_eq!(output.stderr.matches("it has no reader").count(), 2, "{output:?}");
+    assert_eq!(output.stderr.matches("no reader, or the disk is too slow").count(), 2, "{output:?}");
     // Readers that do read get everything.
     let read = |fifo| Command::new("cat").arg(fifo).stdout(Stdio::piped()).spawn().unwrap();
     let readers = [0, 1].map(|index| read(&fifos[index]));
@@ -410,7 +410,7 @@ fn files_are_written_only_once(context: &Context) {
         let onrush = context.onrush().words("-c1 -n1 -o").word(at(one)).word("-o").word(at(other));
         let output = onrush.word(url(&server, "/")).run_plain();
         assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
-        output.note("it is the same file as");
+        output.note("the same file as");
     }
 }
 
@@ -420,7 +420,7 @@ fn file_size_limits_are_ordinary_errors(context: &Context) {
     let onrush = old.written_by(context.limited("-f 1").words("-c1 -n10")).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    output.note("it is longer than the limit on the size of files; raise that (ulimit -f)");
+    output.note("the file exceeds the file-size limit; raise the limit (ulimit -f)");
     assert!(old.check(&output, "limited") < NAMES.len());
     output.assert_standard();
 }
@@ -511,13 +511,13 @@ fn foreign_changes_of_line_files_are_named(context: &Context) {
     let server = target();
     type FileChange = fn(&Path);
     let changes: [(&str, FileChange); 4] = [
-        ("another process removed it", |path| fs::remove_file(path).unwrap()),
-        ("another process moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
-        ("another process replaced it", |path| {
+        ("another process removed the file", |path| fs::remove_file(path).unwrap()),
+        ("another process moved the file", |path| fs::rename(path, path.with_extension("old")).unwrap()),
+        ("another process replaced the file", |path| {
             fs::rename(path, path.with_extension("old")).unwrap();
             fs::write(path, "").unwrap();
         }),
-        ("another process wrote to it or truncated it", |path| {
+        ("another process wrote to or truncated the file", |path| {
             OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
         }),
     ];

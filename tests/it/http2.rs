@@ -158,12 +158,12 @@ fn servers_without_http2_are_named(context: &Context) {
     for (url, expected) in [
         (
             nginx_url(&nginx, true, "/hello"),
-            "TLS alert no application protocol (120) from the server; it does not speak HTTP/2: leave out --http2 and \
+            "TLS alert no application protocol (120) from the server; the server does not speak HTTP/2: leave out --http2 and \
              options such as --streams, or write --alpn-list h2,http/1.1",
         ),
         (
             openssl.url(),
-            "the server chose none of the protocols that it was offered (ALPN); it does not speak HTTP/2: leave out --http2 \
+            "the server chose none of the offered protocols (ALPN); the server does not speak HTTP/2: leave out --http2 \
              and options such as --streams, or write --alpn-list h2,http/1.1",
         ),
     ] {
@@ -193,9 +193,9 @@ fn servers_without_http2_are_named(context: &Context) {
         io::copy(&mut stream, &mut io::sink()).map(drop)
     });
     let output = context.onrush().words("-t1 -c2 -n4 --http2").word(format!("http://{address}/")).run();
-    assert!(output.note("not an HTTP response").ends_with("; is it an HTTP port?"), "{output:?}");
+    assert!(output.note("not an HTTP response").ends_with("; does the port speak HTTP?"), "{output:?}");
     let output = context.onrush().words("--once --http2").word(format!("https://{address}/")).run();
-    let said = "responds in plain text: SSH-2.0-OpenSSH_9.2; is it an HTTPS port?";
+    let said = "responds in plain text: SSH-2.0-OpenSSH_9.2; does the port speak HTTPS?";
     assert!(output.code == 2 && output.note(said).starts_with("onrush: TLS handshake with "), "{output:?}");
 }
 
@@ -210,7 +210,7 @@ fn http2_only_servers_are_named(context: &Context) {
     assert_eq!(failures(&result, "not an HTTP response"), 4, "{result}");
     assert!(output.note("not an HTTP response").ends_with("the server speaks HTTP/2: add --http2"), "{output:?}");
     for (words, said) in
-        [("", "; it speaks HTTP/2 without TLS: write http://, and add --http2"), ("--http2", ": write http://")]
+        [("", "; the server speaks HTTP/2 without TLS: write http://, and add --http2"), ("--http2", ": write http://")]
     {
         let output = context.onrush().words("--once -k").words(words).word(format!("https://{address}/")).run();
         assert!(output.code == 2 && output.note("TLS handshake with ").ends_with(said), "{output:?}");

@@ -305,7 +305,7 @@ fn failed_runs_are_repeated_at_once(context: &Context) {
     let output = lab.onrush(context, "lab --out folder --retry 1").word(file).run_plain();
     assert_eq!((output.code, lab.results().len(), lab.runs().len()), (0, 2, 3), "{output:?}");
     assert!(
-        output.stderr.contains("exit status 1; what it printed is in ") && output.stderr.contains("; retrying"),
+        output.stderr.contains("exit status 1; its output is in ") && output.stderr.contains("; retrying"),
         "{output:?}"
     );
 }
@@ -496,7 +496,7 @@ fn full_disks_end_experiments_with_reason(context: &Context) {
     let onrush = context.limited("-f 8").words("lab --out folder").word(file);
     let output = onrush.with(|command| _ = command.current_dir(lab.scratch.path())).run_plain();
     assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
-    let why = "-1.json cannot be written: it is longer than the limit on the size of files; raise that (ulimit -f)";
+    let why = "-1.json cannot be written: the file exceeds the file-size limit; raise the limit (ulimit -f)";
     assert!(output.stderr.contains(why), "{output:?}");
     // A measurement that cannot be saved is printed.
     assert!(output.stderr.lines().any(|line| line.starts_with("[1/") && line.contains("/s")), "{output:?}");

@@ -455,7 +455,7 @@ fn searches_losing_machines_keep_results(context: &Context) {
     signal(&second, Signal::KILL);
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("the search ends here, because its runs would not be alike"), "{output:?}");
+    assert!(output.stderr.contains("the search ends here: without all machines"), "{output:?}");
     assert!(output.stdout.contains("; the search ended early, because a machine was lost"), "{output:?}");
     assert_eq!(
         (&document["ended"], &document["lost"]),

@@ -194,7 +194,7 @@ fn unwritable_sums_leave_nothing_behind(context: &Context) {
     let in_scratch = |onrush: Onrush| onrush.with(|command| _ = command.current_dir(scratch.path()));
     // Enough for only half of the sum.
     let output = in_scratch(context.limited("-f 8").words("merge a.json b.json -o sum.json")).run_plain();
-    let why = "it is longer than the limit on the size of files; raise that (ulimit -f)\n";
+    let why = "the file exceeds the file-size limit; raise the limit (ulimit -f)\n";
     assert_eq!((output.code, output.stderr), (1, format!("onrush merge: --output \"sum.json\": {why}")));
     // A pipe whose content never ends.
     assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().unwrap().success());

@@ -58,9 +58,9 @@ fn targets_of_other_protocols_end_runs(context: &Context) {
             b"<html>hello</html>\n",
             "",
             "HTTP/1.1",
-            "not an HTTP response (\"<html>hello</html>\\x0a\"); is it an HTTP port?",
+            "not an HTTP response (\"<html>hello</html>\\x0a\"); does the port speak HTTP?",
         ),
-        (b"RTSP/1.0 400 Bad Request\r\n\r\n", "-t1 -c1", "HTTP/1.1", "; is it an HTTP port?"),
+        (b"RTSP/1.0 400 Bad Request\r\n\r\n", "-t1 -c1", "HTTP/1.1", "; does the port speak HTTP?"),
         (BAD, "--http2", "HTTP/2", "; leave out --http2, or write https:// if the port speaks TLS"),
         (b"<!DOCTYPE HTML>\n", "--http2", "HTTP/2", "; leave out --http2, or write https:// if the port speaks TLS"),
         (EXPECTS_TLS, "--http2", "HTTP/2", "; the server expects TLS at this port; write https://"),
@@ -69,7 +69,7 @@ fn targets_of_other_protocols_end_runs(context: &Context) {
             b"SSH-2.0-OpenSSH_9.2\r\n",
             "--http2",
             "HTTP/2",
-            "not an HTTP response (\"SSH-2.0-OpenSSH_9.2\\x0d\\x0a\"); is it an HTTP port?",
+            "not an HTTP response (\"SSH-2.0-OpenSSH_9.2\\x0d\\x0a\"); does the port speak HTTP?",
         ),
     ] {
         let address = answering(answer);

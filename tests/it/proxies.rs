@@ -146,7 +146,7 @@ fn real_proxies_refuse_tunnels(context: &Context) {
     let proxy = Tinyproxy::start("ConnectPort 443\n");
     let output = through(context.onrush(), proxy.address).words("-k -d1s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy does not allow a tunnel to the target (status 403); its settings say for which ports");
+    output.note("the proxy does not allow a tunnel to the target (status 403); check the proxy's settings");
     let refusing = RefusingPort::new();
     let proxy = Tinyproxy::start("");
     let output = through(context.onrush(), proxy.address).words("-k -d1s").word(https(refusing.address)).run();
@@ -348,15 +348,21 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
 
 fn tunnel_refusals_are_named(context: &Context) {
     let table: [(&'static [u8], &str); 12] = [
-        (b"HTTP/1.1 407 Login\r\n\r\n", "the proxy requires a user and a password (status 407); put them in its URL"),
+        (
+            b"HTTP/1.1 407 Login\r\n\r\n",
+            "the proxy requires a user and a password (status 407); put both in the proxy URL",
+        ),
         (b"HTTP/1.0 403 No\r\nContent-Length: 999\r\n\r\nbody", "does not allow a tunnel to the target (status 403)"),
-        (b"HTTP/1.1 502 Bad\r\n\r\n", "the proxy could not reach the target (status 502); it must be able to resolve"),
+        (
+            b"HTTP/1.1 502 Bad\r\n\r\n",
+            "the proxy could not reach the target (status 502); the proxy must be able to reach",
+        ),
         (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "responded to CONNECT with status 302"),
         (b"HTTP/1.1 101 Switching\r\n\r\n", "cannot be read: the server switched to another protocol"),
-        (b"", "the proxy closed the connection after CONNECT; its log may say why"),
+        (b"", "the proxy closed the connection after CONNECT; the proxy's log may say why"),
         (b"HTTP/1.1 200 OK\r\nA: b", "the proxy closed the connection after CONNECT"),
         (b"SSH-2.0-OpenSSH\r\n", "cannot be read: not an HTTP response; is it the port of an HTTP proxy"),
-        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS; use its plain-text port"),
+        (b"\x15\x03\x01\x00\x02\x02\x46", "cannot be read: the server speaks TLS; use the proxy's plain-text port"),
         (b"HTTP/1.1 \x1b]0;x\x07\r\n\r\n", "cannot be read: malformed status line"),
         (b"HTTP/1.1 200 OK\r\n\x1b]0;x\x07\r\n\r\n", "cannot be read: malformed header field"),
         (b"HTTP/1.1 099 OK\r\n\r\n", "cannot be read: malformed status line"),
@@ -429,7 +435,7 @@ fn silent_proxies_are_abandoned(context: &Context) {
     let onrush = through(context.onrush(), proxy).words("-k -c2 -d30s --timeout 50ms --give-up 200ms");
     let output = onrush.words("https://h.invalid/").run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note("the proxy did not respond to CONNECT; its log may say why");
+    output.note("the proxy did not respond to CONNECT; the proxy's log may say why");
     assert!(output.took < Duration::from_secs(20), "{output:?}");
     // Even if nothing is abandoned, the run ends. Late requests are counted, after at least a second.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();

@@ -277,7 +277,7 @@ fn unwritable_paths_end_before_the_run(context: &Context) {
     fs::create_dir(scratch.path().join("directory.json")).unwrap();
     for (name, words) in [
         ("nowhere/r.json", "there is no directory"),
-        ("directory.json", "it is a directory"),
+        ("directory.json", "this is a directory"),
         ("nowhere/r.ndjson", "there is no directory"),
         ("nowhere/r.csv", "there is no directory"),
     ] {

@@ -116,7 +116,7 @@ fn resuming_needs_what_was_left_out(context: &Context) {
         let words = "commands or secrets were left out of its plan";
         assert!(refused.code == 1 && refused.stderr.contains(words), "{refused:?}");
         let other = lab.onrush(context, "lab folder/plan.toml --out other").run_plain();
-        assert!(other.code == 1 && other.stderr.contains("its commands were left out"), "{other:?}");
+        assert!(other.code == 1 && other.stderr.contains("commands were left out of this file"), "{other:?}");
         let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
         assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
     }
@@ -150,7 +150,7 @@ fn damaged_results_are_repeated(context: &Context) {
         let output = lab.onrush(context, "lab --resume folder").run_plain();
         assert_eq!(output.code, 0, "{output:?}");
         let aside = format!("{name}.unreadable-{number}");
-        let moved = format!("; it is now called {aside}, and the run is repeated");
+        let moved = format!("; the file is now called {aside}, and the run is repeated");
         assert!(output.stderr.contains(reason) && output.stderr.contains(&moved), "{output:?}");
         assert_eq!(lab.text(&aside), damaged);
         assert!(output.stderr.contains("1 of 2 runs remain") && output.stderr.contains("2 of 2 runs measured"));

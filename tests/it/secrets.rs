@@ -222,7 +222,7 @@ fn experiment_folders_contain_no_secret(context: &Context) {
             assert_silent(&texts, &format!("{index} {dies}"));
             assert!(texts.iter().all(|text| !text.contains(OF_COMMAND)), "{texts:?}");
             assert!(!dies || output.stderr.contains("printed: got REDACTED REDACTED "), "{output:?}");
-            assert!(!dies || output.stderr.contains("; what it printed is in folder/output/target-"), "{output:?}");
+            assert!(!dies || output.stderr.contains("; its output is in folder/output/target-"), "{output:?}");
         }
     }
 }

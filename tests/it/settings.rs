@@ -250,7 +250,7 @@ kill -KILL $lab; wait $lab; tell $? $(state)
         let is_number = |word: &str| word.len() > 1 && is_pid(&word[..word.len() - 1]) && word.ends_with(')');
         words.iter().map(|word| if is_number(word) { "N)" } else { word }).collect::<String>()
     };
-    let held = "another onrush (pid N) is changing settings of this network namespace; wait until it has restored them";
+    let held = "another onrush (pid N) is changing settings of this network namespace; wait until that onrush has restored the settings";
     let lines: Vec<String> = lines.iter().map(shape).collect();
     assert_eq!(
         lines[..7],
@@ -332,7 +332,7 @@ said
 "#;
     let expected = [
         "1 restored",
-        "onrush: net.core.somaxconn cannot be changed: permission denied; it needs CAP_NET_ADMIN in the user namespace that \
+        "onrush: net.core.somaxconn cannot be changed: permission denied; this needs CAP_NET_ADMIN in the user namespace that \
          owns the network namespace; try sudo",
     ];
     assert_eq!(lines_in("-nm", context, script), expected);

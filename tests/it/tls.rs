@@ -144,7 +144,7 @@ fn python_requests_certificates_after_handshakes(context: &Context) {
     std::fs::write(&identity, stranger.certificate + &stranger.key).expect("a file can be written");
     let wrong = context.onrush().words("-k -c1 -d1s --cert").word(&identity).word(python.url()).run();
     let expected = "TLS alert unknown CA (48) from the server";
-    assert!(wrong.note(expected).contains("it does not accept the client certificate"), "{wrong:?}");
+    assert!(wrong.note(expected).contains("the server rejects the client certificate"), "{wrong:?}");
     // In TLS 1.3, the client's handshake is complete before the server checks the certificate.
     for (version, alert) in [("1.3", "certificate required (116)"), ("1.2", "handshake failure (40)")] {
         let onrush = context.onrush().words("-k -c1 -d1s --tls-max").word(version).word(python.url());
@@ -205,7 +205,10 @@ fn self_signed_openssl_certificates_are_accepted(context: &Context) {
     let output = named.word(server.url("/")).run();
     assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
     let refused = context.onrush().words("-d1s").word(server.url("/")).run();
-    assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
+    assert_refused(
+        &refused,
+        "the server's certificate is self-signed; trust the certificate with --cacert FILE, or use -k",
+    );
 }
 
 /// `cert.pem` and `key.pem` from a script with one openssl command per line.
@@ -247,7 +250,10 @@ fn version_1_certificates_are_accepted(context: &Context) {
             assert_eq!((output.code, output.requests()), (0, 4), "{key}: {output:?}");
             let onrush = context.onrush().words("-t1 -c2 -n4 --tls-max").word(version).word("--cacert");
             let refused = onrush.word(&another).word(openssl.url()).run();
-            assert_refused(&refused, "the server's certificate is self-signed; trust it with --cacert FILE, or use -k");
+            assert_refused(
+                &refused,
+                "the server's certificate is self-signed; trust the certificate with --cacert FILE, or use -k",
+            );
         }
     }
     // A holder of the certificate with another key is not the server.
@@ -264,13 +270,13 @@ fn version_1_certificates_are_accepted(context: &Context) {
     for version in ["1.2", "1.3"] {
         let onrush = context.onrush().words("-t1 -c1 -n2 --tls-max").word(version).word("--cacert");
         let output = onrush.word(scratch.path().join("cert.pem")).word(server.url("/")).run();
-        let flaw = "the server's certificate is not acceptable: a signature does not belong to its key; -k accepts it";
+        let flaw = "the server's certificate is not acceptable: a signature does not belong to its key; use -k to accept the certificate";
         assert_refused(&output, flaw);
     }
 }
 
 fn uncheckable_certificates_are_named_with_remedy(context: &Context) {
-    let new = "; -k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
+    let new = "; use -k to accept the certificate; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem \
                -subj /CN=HOST -addext subjectAltName=DNS:HOST";
     let small = version_1("RSA -pkeyopt rsa_keygen_bits:1024");
     let small = format!("{small}\nx509 -in cert.pem -out ca.pem");
@@ -494,7 +500,7 @@ fn bad_certificates_are_refused(context: &Context) {
         (authority.issue(&["127.0.0.1"], |_| {}), ""),
         (
             authority.issue(&["127.0.0.1"], expired),
-            "the server's certificate has expired: it was valid until 2020-02-29 00:00:00 UTC; renew it, check this \
+            "the server's certificate has expired: it was valid until 2020-02-29 00:00:00 UTC; renew the certificate, check this \
              machine's clock, or use -k",
         ),
         (
@@ -505,16 +511,16 @@ fn bad_certificates_are_refused(context: &Context) {
         (
             authority.issue(&["www.example", "10.0.0.1"], |_| {}),
             "the server's certificate is for another name: it is for www.example, 10.0.0.1, not for 127.0.0.1; use \
-             --sni with one of its names, or -k",
+             --sni with a name in the certificate, or -k",
         ),
         (
             stranger.issue(&["127.0.0.1"], |_| {}),
             "the server's certificate is not signed by a trusted CA; \
-             trust its issuer with --cacert FILE, or use -k; does the server send its chain? See docs/troubleshooting.md#the-certificate-is-not-accepted",
+             trust the issuer with --cacert FILE, or use -k; does the server send the whole chain? See docs/troubleshooting.md#the-certificate-is-not-accepted",
         ),
         (
             self_signed(&["127.0.0.1"]),
-            "the server's certificate is self-signed; trust it with --cacert FILE, or use -k",
+            "the server's certificate is self-signed; trust the certificate with --cacert FILE, or use -k",
         ),
     ];
     for (pair, expected) in table {

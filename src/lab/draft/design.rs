@@ -179,7 +179,7 @@ fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
 /// Rejects the stored plan of an experiment from which commands were left out.
 fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
     match all_commands(outline).into_iter().any(|command| is_digest(&command)) {
-        true => Err("its commands were left out, and only their digests are known; use the original file".to_owned()),
+        true => Err("commands were left out of this file, only digests are known; use the original file".to_owned()),
         false => Ok(()),
     }
 }
@@ -351,7 +351,9 @@ pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, Str
         .into_iter()
         .find(|(key, input)| options.0.get(*key).is_some_and(|values| values.iter().any(|value| value == input)));
     if let Some((key, input)) = of_input {
-        return Err(format!("{key} {input}: standard input can be read only once; write it to a file, and name that"));
+        return Err(format!(
+            "{key} {input}: standard input can be read only once; save the input in a file, and name the file"
+        ));
     }
     // The URL may be in the list of requests.
     if options.0.get(URL).is_none_or(Vec::is_empty) && !options.0.contains_key(LIST) {

@@ -69,7 +69,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     // A file that the user names may be a pipe, but nobody writes to a pipe in a folder.
     let is_pipe = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| !there.is_file());
     if let Some(path) = kept.as_ref().filter(|path| typed.file.is_none() && is_pipe(path)) {
-        return Err(format!("{} cannot be read: it is not a regular file", path.display()));
+        return Err(format!("{} cannot be read: not a regular file", path.display()));
     }
     let Some(path) = typed.file.or(kept) else {
         return Err("no file; try onrush lab experiment.toml (onrush lab --help has an example)".to_owned());

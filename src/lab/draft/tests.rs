@@ -78,7 +78,7 @@ fn resolved_files_decide_the_same() {
     assert!(experiment.shown.contains("before_point = \"sha256:"), "{}", experiment.shown);
     assert_eq!(
         decided(&experiment.shown).unwrap_err().split(';').next(),
-        Some("its commands were left out, and only their digests are known")
+        Some("commands were left out of this file, only digests are known")
     );
     let kept = decided(&WHOLE.replace("latency = true", "keep-secrets = true")).unwrap();
     assert_eq!(kept.shown, kept.text);
@@ -237,7 +237,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 -o x.json h", "each run has its own file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),
-        ("-c 1,8 --urls - h", "urls -: standard input can be read only once; write it to a file"),
+        ("-c 1,8 --urls - h", "urls -: standard input can be read only once; save the input in a file"),
         ("-c 1,8 --body @- h", "body @-: standard input can be read only once"),
     ] {
         let wrong = sweep_of(line).unwrap_err();

@@ -187,7 +187,7 @@ impl<'a> PointEnvironment<'a> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
         let name = when.name();
-        let unkept = |error| format!("{name}: its output cannot be kept: {}", error_reason(&error));
+        let unkept = |error| format!("{name}: the output cannot be kept: {}", error_reason(&error));
         let file = format!("{name}-{}-{}.txt", self.experiment.points[point].file, round + 1);
         let path = folder.output_path(&file).map_err(|error| error.to_string())?;
         let output = OpenOptions::new().create(true).append(true).open(&path).map_err(unkept)?;
@@ -200,7 +200,7 @@ impl<'a> PointEnvironment<'a> {
             return Ok(());
         }
         self.is_fatal |= hooks.are_fatal;
-        Err(format!("{line}; what it printed is in {}", path.display()))
+        Err(format!("{line}; its output is in {}", path.display()))
     }
 
     /// Restores all settings. Returns a line about each that could not be restored.
@@ -240,7 +240,7 @@ impl<'a> PointEnvironment<'a> {
             Some("") => format!("{unready}; it printed nothing"),
             Some(lines) => {
                 say(&format!("note: the target's command printed: {lines}"));
-                format!("{unready}; what it printed is in {}", output.display())
+                format!("{unready}; its output is in {}", output.display())
             }
         };
         self.target = Some(target.map_err(unready)?);

@@ -92,8 +92,8 @@ impl SocketSampler {
             sampler.run_sampler(start, start + warmup, &is_over, &sender);
         };
         let spawned = thread::Builder::new().name("sockets".to_owned()).spawn(work);
-        let thread =
-            spawned.map_err(|error| anyhow!("--sockets: cannot create a thread for it: {}", error_reason(&error)))?;
+        let thread = spawned
+            .map_err(|error| anyhow!("--sockets: cannot create the sampling thread: {}", error_reason(&error)))?;
         let (start, thread) = (Some(start), Some(thread));
         Ok(Some(Self { start, samples, has_ended, thread, summary: SampleSums::default() }))
     }

@@ -226,7 +226,10 @@ fn http2_responses_match_http_1() {
     assert_eq!(client.request_path("/status/302"), text_response(302, ""));
     assert_eq!(client.request_path("/bytes/0"), text_response(200, ""));
     assert_eq!(client.request_path("/drip?bytes=4&ms=4"), text_response(200, "xxxx"));
-    assert_eq!(client.request_path("/nowhere"), text_response(404, "no such path; onrush serve --help lists them\n"));
+    assert_eq!(
+        client.request_path("/nowhere"),
+        text_response(404, "no such path; onrush serve --help lists all paths\n")
+    );
     assert_eq!(client.request_path("/status/1000"), text_response(400, "\"1000\" is not a status from 100 to 999\n"));
     for length in [3, 65_536, 65_537, 3_000_000] {
         assert_eq!(client.request_path(&format!("/bytes/{length}")), text_response(200, &"x".repeat(length)));

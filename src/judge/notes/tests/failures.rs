@@ -34,7 +34,7 @@ fn proxy_failures_have_remedies() {
         (
             ProxyFailure::Status(407),
             "",
-            "the proxy requires a user and a password (status 407); put them in its URL: --http-proxy \
+            "the proxy requires a user and a password (status 407); put both in the proxy URL: --http-proxy \
              http://user:password@host:port",
         ),
         (
@@ -44,7 +44,7 @@ fn proxy_failures_have_remedies() {
              of an HTTP proxy?",
         ),
         (ProxyFailure::Early, "", "the proxy responded before it received CONNECT; is it the port of an HTTP proxy?"),
-        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418; its log may say why"),
+        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418; the proxy's log may say why"),
     ];
     for (failure, example, expected) in table {
         let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
@@ -143,7 +143,7 @@ fn send_and_read_failures_have_remedies() {
             Phase::Timeout,
             Cause::LateToClose,
             "timeout: 1,029 × no end of the response within 2 s, which lasts until the server closes the connection; \
-             it has neither Content-Length nor Transfer-Encoding: chunked",
+             the response has neither Content-Length nor Transfer-Encoding: chunked",
         ),
     ];
     for (phase, cause, sentence) in table {
@@ -262,7 +262,7 @@ fn other_protocols_name_what_to_write() {
         (Error::SpeaksTls, "\x15\x03", false, "write https://"),
         (Error::NotHttp, settings, false, "the server speaks HTTP/2: add --http2"),
         (Error::EarlyBytes, goaway, false, "the server speaks HTTP/2: add --http2"),
-        (Error::NotHttp, "SSH-2.0-OpenSSH_9.2", false, "is it an HTTP port?"),
+        (Error::NotHttp, "SSH-2.0-OpenSSH_9.2", false, "does the port speak HTTP?"),
     ] {
         let mut outcome = failing(28, Phase::Head, Cause::Protocol(error), example);
         (outcome.totals.counters.completed, outcome.totals.expects_tls) = (0, expects_tls);

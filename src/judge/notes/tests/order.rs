@@ -30,7 +30,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
 
 #[test]
 fn examples_follow_their_note() {
-    let text = "note: connect: 1 × the proxy responded to CONNECT with status 600 (0.0 s into the run); its log may say why\n      \
+    let text = "note: connect: 1 × the proxy responded to CONNECT with status 600 (0.0 s into the run); the proxy's log may say why\n      \
                 received: \"0\"\n";
     assert_eq!(printed(1, true, false, false), text);
     assert_eq!(printed(1, true, false, true), text.replace("note:", "\x1b[1;33mnote:\x1b[0m"));
