@@ -96,7 +96,7 @@ impl Front {
         }
     }
 
-    /// Reads items up to the first word, which is consumed, too. True if there was a word; errors are skipped.
+    /// Reads items up to and including the first word. True if there was a word; errors are skipped.
     pub fn has_words(&mut self) -> bool {
         loop {
             match self.next() {

@@ -25,7 +25,7 @@ pub(crate) struct TypedHttp {
 }
 
 impl TypedHttp {
-    /// Applies one option.
+    /// Applies one option. Whether the requested versions agree is checked later.
     pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let name = flag.spelling.long;
         let versions = match flag.id {

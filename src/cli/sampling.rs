@@ -23,7 +23,7 @@ impl TypedSampling {
         self.filter.is_some() || self.output.is_some()
     }
 
-    /// Applies one option.
+    /// Applies one option. The file for samples must end in `.ndjson`.
     pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Sockets => self.filter = Some(parse_filter_value(flag, &value)?),

@@ -27,7 +27,7 @@ pub(crate) struct TypedTls {
 }
 
 impl TypedTls {
-    /// Applies one option.
+    /// Applies one option. Files are read later.
     pub fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::CaCert => self.roots = Some(FileContents::unread(value)),

@@ -26,7 +26,7 @@ const MIXED: &str =
 pub struct Comparison {
     /// Names of the sides, the baseline first.
     pub names: [String; 2],
-    /// The levels of all other varied factors.
+    /// The levels of all other varied factors, which both sides have in common.
     pub at: Vec<(String, String)>,
     /// How the runs are paired.
     pub pairing: Pairing,
@@ -191,7 +191,7 @@ impl<'a> ComparedRuns<'a> {
     fn verdict_obstacle(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.deciding_metric()) {
-            // Failures do not affect the deciding rate.
+            // Failures do not affect the rate.
             (None, Some(wanted)) => {
                 Some(FairnessChecks::fairness_doubt(checks).or_else(|| self.behind_schedule_remark()).unwrap_or_else(
                     || {

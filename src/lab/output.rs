@@ -43,7 +43,7 @@ impl CappedOutput {
         let limited = CappedFile { file: file.try_clone()?, most, left_out: 0, left_to: None, is_over: false };
         let limited = Arc::new(Mutex::new(limited));
         let watched = Arc::clone(&limited);
-        // Without a thread, the limit is enforced after the command has ended.
+        // Without a thread, the limit is enforced only after the command has ended.
         let _ = run::spawn_detached("output", move || watch(&watched));
         Ok(Self(limited))
     }

@@ -1,4 +1,4 @@
-//! End of a search.
+//! The reasons why a search ends.
 
 use super::{Alone, ClientLimit};
 

@@ -334,7 +334,7 @@ impl<'a> SearchRuns<'a> {
         Ok(Some(first))
     }
 
-    /// Searches from this load, and returns the kind of end.
+    /// Searches from this load until there is a reason to end, and returns the reason.
     fn search_from(&mut self, first: u64) -> anyhow::Result<SearchEnd> {
         if let Some(ended) = self.refuse_if_too_short(first)? {
             return Ok(ended);

@@ -90,7 +90,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
     }
 }
 
-/// The number of responses with each of these statuses.
+/// Says how many responses had each of these statuses.
 fn describe_statuses(answers: u64, counts: &[(u16, u64)]) -> String {
     let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
     let mut parts: Vec<String> = named

@@ -61,7 +61,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
 }
 
-/// True if slow responses cause the 99th percentile, not late requests or a stall of onrush.
+/// True if the 99th percentile is due to slow responses, not to late requests or a stall of onrush.
 fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
     let late_us = load.lateness_p99_us.unwrap_or(0.0);
     let is_slow = |latency: &Latency| {
