@@ -48,7 +48,7 @@ impl TypedLog {
         Ok(())
     }
 
-    /// Name of an option that was typed, if any.
+    /// Name of an option that was typed; `None` if none was.
     pub fn typed_option(&self) -> Option<&'static str> {
         let file = self.file.as_ref().map(|_| "--request-log");
         file.or(self.one_of.map(|_| "--log-sample"))

@@ -43,7 +43,7 @@ impl TypedSampling {
         apart.map_or(Ok(()), |word| Err(PlanRefusal::Misused(line(word))))
     }
 
-    /// Name of an option that was typed, if any.
+    /// Name of an option that was typed; `None` if none was.
     pub fn typed_option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");
         named.or(self.output.as_ref().map(|_| OutputKind::Sockets.option()))

@@ -24,7 +24,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Finds the task that this process is, if any. A batch script and a `salloc` shell are no tasks, though they have
+    /// The task that this process is; `None` if it is none. A batch script and a `salloc` shell are no tasks, though they have
     /// a rank and a number of tasks: only a step knows its nodes.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();

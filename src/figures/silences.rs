@@ -20,7 +20,8 @@ pub fn notable_silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
 }
 
-/// Length in nanoseconds from which a silence is notable in a run with this latency.
+/// Length in nanoseconds from which a silence is notable in a run with this latency. With a schedule, the usual latency
+/// is the median, otherwise the 99th percentile.
 pub fn min_silence_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
     // In a closed loop, one silence means one slow response per connection. With a schedule, it may mean many.
     let ordinary_percent = if has_schedule { 50.0 } else { 99.0 };

@@ -122,6 +122,7 @@ impl Folder {
     }
 
     /// Opens and locks the folder of an experiment that is to be continued, and reads the facts about its start.
+    /// `is_private`: only the owner may read files written from now on.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub struct SavedRun {
     pub label: Option<String>,
     /// The URL of the target as typed.
     pub url: Option<String>,
-    /// Number of threads.
+    /// Number of threads of the generator.
     pub threads: Option<u64>,
     /// Number of connections.
     pub connections: Option<u64>,
@@ -26,9 +26,9 @@ pub struct SavedRun {
     pub rate: Option<String>,
     /// Varied factors with their levels, in the order of the file name.
     pub factors: Vec<(String, String)>,
-    /// Number of the run among the runs with equal factors.
+    /// Number of the run among the runs with equal factors, from the experiment or the file name.
     pub run: Option<u64>,
-    /// The run's position in its experiment.
+    /// The run's position in its experiment; `None` for a run outside an experiment.
     pub position: Option<Position>,
     /// Measured figures that the document does not contain; all figures if there is no document.
     pub figures: MetricValues,

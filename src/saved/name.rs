@@ -9,7 +9,7 @@ pub struct ResultName {
     pub prefix: String,
     /// The factors in the order of the name, each with its level.
     pub factors: Vec<(String, String)>,
-    /// The number of the run, at the end of the name.
+    /// The number of the run at the end of the name; `None` for other names.
     pub run: Option<u64>,
 }
 

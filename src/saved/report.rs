@@ -28,7 +28,7 @@ pub struct ParsedReport {
     pub figures: MetricValues,
     /// The lines of the report as text.
     pub text: String,
-    /// The block of JSON below the report.
+    /// The block of JSON below the report, from wrk-cmm's script.
     pub json: Option<String>,
     /// [Position](ReportLine::position) of the previous line.
     place: u8,

@@ -79,7 +79,7 @@ pub struct MeasuredRun {
     pub completed: u64,
     /// Time for which onrush itself was stalled.
     pub stalled: Duration,
-    /// Requests slower than a percentile of the objective allows.
+    /// Requests slower than a percentile of the objective allows; `None` without a percentile.
     pub excess: Option<SlowExcess>,
     /// The terms of the objective, each judged for this run.
     pub terms: Vec<Judged>,

@@ -295,12 +295,13 @@ fn successes_since(points: &[Point], load: u64) -> usize {
     points.iter().rev().take_while(|point| point.load != load).filter(|point| point.holds()).count()
 }
 
-/// The highest load confirmed by a long run.
+/// The highest load that a long run confirmed; `None` if none did.
 pub fn highest_confirmed_load(points: &[Point]) -> Option<u64> {
     points.iter().filter(|point| point.confirms && point.holds()).map(|point| point.load).max()
 }
 
-/// The limit that ends a search: several successive runs said nothing about the target because of it.
+/// The limit that ends a search, because several successive runs at one load said nothing about the target; `None` while
+/// there are too few such runs.
 pub fn repeated_client_limit(points: &[Point]) -> Option<ClientLimit> {
     let last = points.last()?;
     let Some(LoadFailure::Limited(limit)) = last.fault else { return None };

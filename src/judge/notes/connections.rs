@@ -26,7 +26,8 @@ pub fn capped_buffers(document: &Document) -> Vec<Note> {
     both.into_iter().filter_map(note).collect()
 }
 
-/// The note on a run with fewer connections than asked for.
+/// The note on a run with fewer connections than requested; `None` if there were enough, or if the missing ones were
+/// not needed.
 pub fn fewer_connections(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { connections, plan, errors, ended, .. } = facts.document;
     let (opened, shortage) = (connections.established, connections.shortage);

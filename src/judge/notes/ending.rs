@@ -13,7 +13,8 @@ use crate::record::{Document, Ended, Known, Note, NoteId, StoppedThread, Unknown
 /// From this many threads on, a note counts threads instead of naming them.
 const NAMED: usize = 9;
 
-/// The note on a run that ended early or before all its requests completed.
+/// The note on a run that was interrupted, or ended before all its requests completed; otherwise
+/// `None`.
 pub fn early_end(document: &Document) -> Option<Note> {
     let (plan, elapsed) = (&document.plan, document.elapsed());
     let (id, text) = match document.ended {
@@ -43,7 +44,7 @@ fn too_few_requests(document: &Document) -> Option<Note> {
     is_over.then(|| Note::doubt(NoteId::TooFewRequests, text()))
 }
 
-/// The note on threads ended by the script.
+/// The note on threads ended by the script; `None` if there are none.
 pub fn ended_by_script(document: &Document) -> Option<Note> {
     let stopped = &document.stopped_threads;
     let times = || stopped.iter().map(|thread| thread.at_s);

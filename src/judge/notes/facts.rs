@@ -17,7 +17,7 @@ pub struct NoteFacts<'a> {
     pub document: &'a Document,
     /// The latencies as measured, without correction.
     pub latency: Distribution<u64>,
-    /// The ages of requests that were abandoned or in flight at the end.
+    /// The ages of requests that were abandoned or in flight at the end; `None` if there were none.
     pub censored: Option<Distribution<u64>>,
     /// Length of the measured part of the run, in nanoseconds.
     pub elapsed_ns: u64,

@@ -16,8 +16,8 @@ const STALLED_SHARE: f64 = 0.2;
 /// Maximum number of silences or stalls that a note names.
 const TIMES_NAMED: usize = 3;
 
-/// The note on times without a response. With a schedule it reports the target's unavailability, otherwise only the
-/// times.
+/// The note on notable times without a response; `None` if there were none. With a schedule, it also reports for what
+/// share of the time the target was unavailable.
 pub fn response_gaps(facts: &NoteFacts<'_>) -> Option<Note> {
     let unavailable = facts.document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     if let Some(unavailable) = unavailable {
@@ -33,7 +33,7 @@ pub fn response_gaps(facts: &NoteFacts<'_>) -> Option<Note> {
     (!gaps.is_empty()).then(|| Note::failure(NoteId::Silences, text(gaps)))
 }
 
-/// The note on stalls of onrush.
+/// The note on stalls of onrush; `None` unless some were long, or they took much of the run together.
 pub fn generator_stalls(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { requests, in_flight, evidence, duration_s, .. } = facts.document;
     let generator = &evidence.as_ref()?.generator;
@@ -55,7 +55,7 @@ pub fn generator_stalls(facts: &NoteFacts<'_>) -> Option<Note> {
     matters.then(|| Note::doubt(NoteId::Stalled, text(gaps)))
 }
 
-/// The note on a suspended machine.
+/// The note on a machine that was suspended during the run; `None` if it was not.
 pub fn machine_suspension(document: &Document) -> Option<Note> {
     let lasted = duration(document.suspended_s);
     (!lasted.is_zero()).then(|| Note::doubt(NoteId::Suspended, suspended_line(lasted)))

@@ -15,7 +15,7 @@ const STATUS_PERCENT: u64 = 1;
 /// Responses that arrived before their request was sent are noted above this percentage.
 const EARLY_PERCENT: u64 = 1;
 
-/// The note on responses that arrived before their request was sent, if frequent.
+/// The note on responses that arrived before their request was sent; `None` unless frequent.
 pub fn early_responses(document: &Document) -> Option<Note> {
     let (early, answers) = (document.requests.early, document.requests.completed);
     let which = match early {
@@ -27,7 +27,7 @@ pub fn early_responses(document: &Document) -> Option<Note> {
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
 }
 
-/// The note on unexpected statuses, if one class of them is frequent.
+/// The note on unexpected statuses; `None` unless one class of them is frequent.
 pub fn status_note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;

@@ -30,7 +30,8 @@ struct LostRequests {
     oldest_ns: Option<u64>,
 }
 
-/// The note on requests without a response. `has_hanging`: another note covers hanging requests.
+/// The note on requests without a response, or on a run that sent none; `None` if another note says why. `has_hanging`:
+/// another note covers hanging requests.
 pub fn unanswered_note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.

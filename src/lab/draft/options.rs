@@ -127,7 +127,7 @@ impl OptionMap {
         named.map(|(name, values)| (name.to_owned(), values.join(" "))).collect()
     }
 
-    /// The command that starts the target, if there is one.
+    /// The command that starts the target; `None` if onrush does not start it.
     pub fn command(&self) -> Option<String> {
         self.0.get(COMMAND).map(|values| values.join(" "))
     }
