@@ -73,7 +73,8 @@ impl TypedPace {
         self.rate.is_some()
     }
 
-    /// Takes the first rate of a search; `None` if no rate was typed. Afterwards, these options have a rate in any case.
+    /// Takes the first rate of a search; `None` if no rate was typed. Afterwards, these options have a rate
+    /// in any case.
     pub fn take_first_rate(&mut self) -> Option<Rate> {
         let first = self.rate;
         self.rate = first.or(Rate::from_per_second(1));

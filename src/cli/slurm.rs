@@ -24,8 +24,8 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The task that this process is; `None` if it is none. A batch script and a `salloc` shell are no tasks, though they have
-    /// a rank and a number of tasks: only a step knows its nodes.
+    /// The task that this process is; `None` if it is none. A batch script and a `salloc` shell are no tasks,
+    /// though they have a rank and a number of tasks: only a step knows its nodes.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;

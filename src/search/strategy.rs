@@ -300,8 +300,8 @@ pub fn highest_confirmed_load(points: &[Point]) -> Option<u64> {
     points.iter().filter(|point| point.confirms && point.holds()).map(|point| point.load).max()
 }
 
-/// The limit that ends a search, because several successive runs at one load said nothing about the target; `None` while
-/// there are too few such runs.
+/// The limit that ends a search, because several successive runs at one load said nothing about the target;
+/// `None` while there are too few such runs.
 pub fn repeated_client_limit(points: &[Point]) -> Option<ClientLimit> {
     let last = points.last()?;
     let Some(LoadFailure::Limited(limit)) = last.fault else { return None };
