@@ -157,7 +157,7 @@ impl Files {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
-    /// Starts writing all files, and returns at once. [`FileStates::wait`] waits until they are complete.
+    /// Starts writing all files, and returns at once. [`FileStates::wait_until_final`] waits until they are complete.
     pub fn write(self, document: &Document) {
         self.write_texts(|kind| export::render_output(kind, document).map_err(|corrupt| corrupt.to_string()));
     }

@@ -101,11 +101,11 @@ impl PackedRun {
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
         let largest = sent.iter().max_by_key(|(_, contents)| contents.len()).map(|(name, _)| name.clone());
-        for (number, (encode_operation_name, contents)) in sent.into_iter().enumerate() {
-            let is_public = is_public(&packed.plan, &encode_operation_name, &contents);
+        for (number, (name, contents)) in sent.into_iter().enumerate() {
+            let is_public = is_public(&packed.plan, &name, &contents);
             let key = format!("file-{number}");
             let folder = if is_public { FILES } else { SECRETS };
-            files.insert(encode_operation_name, Path::new(folder).join(&key));
+            files.insert(name, Path::new(folder).join(&key));
             if is_public { &mut packed.public } else { &mut packed.secret }.insert(key, contents);
         }
         let orders = PodOrders { words, files, log_max, mark: packed.mark.clone() };

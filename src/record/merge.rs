@@ -25,7 +25,7 @@ use crate::figures::estimate::PercentileEstimates;
 impl Document {
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
     /// add their rates; runs one after another add their times. What is decided about a sum is not in it:
-    /// [`judge::sum`](crate::judge::sum) adds and judges.
+    /// [`judge_sum`](crate::judge::judge_sum) adds and judges.
     ///
     /// # Errors
     ///
