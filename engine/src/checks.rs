@@ -32,7 +32,7 @@ pub struct Checked {
 
 impl Checked {
     /// The number of the first failed check, if any.
-    pub fn first_failed(&self) -> Option<u8> {
+    pub fn first_failed_check(&self) -> Option<u8> {
         (self.failed != 0).then(|| self.failed.trailing_zeros() as u8)
     }
 }

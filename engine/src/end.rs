@@ -272,7 +272,7 @@ impl<B: Backend> Engine<B> {
         self.settle_spin();
         self.roster.count_slot_times_at_end(&mut self.books, now);
         self.roster.end_slots(&mut self.books.tally, now);
-        self.books.tally.end_returned(now);
+        self.books.tally.count_returned_as_in_flight(now);
         self.dispatch.count_unsent(self.roster.connecting.away_since(), &mut self.books, now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {

@@ -60,7 +60,7 @@ impl OpenRequest {
     pub fn failed_check(&self) -> Option<Cause> {
         let watched = self.watched.as_deref()?;
         let of_call = watched.failed_call.as_ref().map(|call| Cause::GrpcStatus(call.status));
-        of_call.or_else(|| watched.checked.first_failed().map(Cause::Check))
+        of_call.or_else(|| watched.checked.first_failed_check().map(Cause::Check))
     }
 }
 

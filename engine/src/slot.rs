@@ -23,7 +23,8 @@ pub struct Slot {
     pub rank: u32,
     /// The slot of the connection that replaces this slot's, which only finishes its requests.
     pub successor: Option<ConnId>,
-    /// Number of consecutive connections of this slot that the server ended (GOAWAY) before any response.
+    /// Number of consecutive predecessors of this slot's connection that the server ended (GOAWAY) before any response.
+    /// Passed on to the successor's slot.
     pub sent_away: u32,
     /// Number of requests in flight on the predecessors of this slot's connection.
     pub inherited: u32,

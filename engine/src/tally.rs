@@ -275,7 +275,7 @@ impl Tally {
     }
 
     /// Counts the requests to be sent again as in flight at the end of the run.
-    pub fn end_returned(&mut self, at: Nanos) {
+    pub fn count_returned_as_in_flight(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
         for request in &returned {
             self.count_time_in_flight(request, at);
@@ -418,7 +418,7 @@ impl Tally {
         self.round.count_received(length);
     }
 
-    /// Records a complete response. Returns its latency in nanoseconds.
+    /// Records a complete response. Returns its service latency, from sending to the end of the response, in nanoseconds.
     pub fn record_complete(&mut self, request: &mut OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
         self.count_end(request, at);

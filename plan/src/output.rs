@@ -51,7 +51,8 @@ pub struct OutputOptions {
     pub position: Option<Position>,
     /// The machines of a distributed run; `None`: only this one.
     pub machines: Option<Machines>,
-    /// True to print the backend in use and the reason.
+    /// True for `-v`: prints the backend in use and the reason, and after the run the verdict, resource usage and all
+    /// notes. Called as wrk, it prints the version instead.
     pub verbose: bool,
     /// True if notes follow the report on standard error.
     pub notes: bool,

@@ -56,7 +56,7 @@ pub(super) fn help(has_all: bool) -> String {
     );
     for (title, flags) in flags::SECTIONS {
         let shown = flags.iter().filter(|flag| has_all || flag.is_common);
-        let entries: String = shown.map(|flag| format_flag(flag, flag.help.lines())).collect();
+        let entries: String = shown.map(|flag| format_flag_help(flag, flag.help.lines())).collect();
         if !entries.is_empty() {
             text.push_str(&format!("\n{title}\n{entries}"));
         }
@@ -83,7 +83,7 @@ pub(super) fn usage(dialect: Dialect) -> String {
     }
     let mut text = String::from("Usage: wrk <options> <url>\n  Options:\n");
     for flag in flags::all().filter(|flag| flag.is_listed_by(dialect)) {
-        text.push_str(&format_flag(flag, flag.help.lines().take(1)));
+        text.push_str(&format_flag_help(flag, flag.help.lines().take(1)));
     }
     text.push_str(
         "\n  Numbers may have a unit: 1k, 1M, 1G\n  Times may have a unit: 2s, 2m, 2h\n  \
@@ -96,7 +96,7 @@ pub(super) fn usage(dialect: Dialect) -> String {
 const COLUMN: usize = 26;
 
 /// One option: its spelling, followed by the lines of its help. A long spelling has its own line.
-fn format_flag<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
+fn format_flag_help<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
     described::format_option(&flag.spelling, help, COLUMN)
 }
 
@@ -168,7 +168,7 @@ mod tests {
         assert!(others > 30 && flags::all().count() - others > 20, "{others} others");
         assert!(common.contains(&format!("\n{others} more options, ")) && common.lines().count() < all.lines().count());
         for flag in flags::all() {
-            let entry = format_flag(flag, flag.help.lines());
+            let entry = format_flag_help(flag, flag.help.lines());
             let first = flag.help.lines().next().unwrap();
             assert!(all.contains(&entry), "{}", flag.spelling.long);
             assert_eq!(common.contains(&entry), flag.is_common, "{}", flag.spelling.long);
@@ -206,7 +206,7 @@ mod tests {
     fn help_entries_show_spelling_value_and_purpose() {
         let connections = flags::by_id(flags::Id::Connections);
         assert_eq!(
-            format_flag(connections, connections.help.lines()),
+            format_flag_help(connections, connections.help.lines()),
             "  -c, --connections N     connections to keep open, all threads together (10)\n"
         );
     }

@@ -13,7 +13,7 @@ use super::refusal::{PlanRefusal, wrong};
 use super::units;
 use super::values::parse_count;
 
-/// The options on HTTP versions, as typed.
+/// The options for HTTP versions, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedHttp {
     /// Versions requested by `--http2`, `--http1.1` and `--alpn-list`, each with the option's name.

@@ -19,7 +19,8 @@ use crate::requests::Entries;
 /// Maximum number of names that a message lists.
 const SHOWN: usize = 10;
 
-/// Reads the file of `--urls`; `None` without the option.
+/// Takes `--urls` and reads its file; `None` if it is not given. Refuses options that contradict it, and `--urls-order`
+/// without it.
 pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = typed.urls.take() else {
         let needless = typed

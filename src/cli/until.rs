@@ -51,7 +51,7 @@ pub(super) fn decide_stop_terms(
 
 /// Rejects a term that needs more responses than the run can have.
 fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
-    let most = most_responses(typed, schedule);
+    let most = max_possible_responses(typed, schedule);
     for term in &typed.until {
         let needed = BATCHES_MIN as u64 * term.completed_min();
         if needed as f64 > most {
@@ -69,7 +69,7 @@ fn check_enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<
 }
 
 /// Maximum number of responses that the run can have; infinite if nothing limits it.
-fn most_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
+fn max_possible_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
     let asked = typed.requests.map_or(f64::INFINITY, |requests| requests as f64);
     let stage = schedule.and_then(|schedule| schedule.stages.first());
     let due = stage.zip(typed.duration).map(|(stage, length)| stage.to.per_second() * length.as_secs_f64());

@@ -52,7 +52,7 @@ fn seconds_variance() -> f64 {
 }
 
 /// The rates of this many runs of A and of B. The rate of B is `ratio` times that of A.
-fn draw_rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
+fn draw_random_rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];
     for _ in 0..rounds {
@@ -80,7 +80,7 @@ fn simulate_accuracy(
     let mut random = Random::new(SEED);
     let (mut different, mut covered) = (0, 0);
     for _ in 0..TRIALS {
-        let comparison = compare(&draw_rates(&mut random, rounds, ratio, round));
+        let comparison = compare(&draw_random_rates(&mut random, rounds, ratio, round));
         let estimate = comparison.estimates[0];
         let (low, high) = estimate.ratio_range().expect("there is more than one round");
         different += usize::from(estimate.interval.is_some_and(|interval| interval.is_significant()));

@@ -245,7 +245,7 @@ impl Folder {
     }
 
     /// Removes the folder if it contains nothing but the initial files of an experiment. True if it was removed.
-    pub fn discard(&self) -> bool {
+    pub fn remove_if_unused(&self) -> bool {
         let is_bare = |entry: io::Result<fs::DirEntry>| {
             entry.is_ok_and(|entry| {
                 [PLAN, HOST, JOURNAL, TARGETS, ATTACHED].iter().any(|name| entry.file_name() == *name)
@@ -397,10 +397,10 @@ mod tests {
         };
         let (bare, kept) = (begun("bare"), begun("kept"));
         fs::write(kept.output_path("hook.txt").unwrap(), "why").unwrap();
-        assert!(bare.discard() && !bare.path().exists());
-        assert!(!kept.discard() && kept.has_file(PLAN));
+        assert!(bare.remove_if_unused() && !bare.path().exists());
+        assert!(!kept.remove_if_unused() && kept.has_file(PLAN));
         fs::remove_dir_all(kept.path().join("output")).unwrap();
-        assert!(kept.discard() && !kept.path().exists());
+        assert!(kept.remove_if_unused() && !kept.path().exists());
     }
 
     #[test]

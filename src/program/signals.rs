@@ -54,7 +54,7 @@ impl Before {
 /// Handles signals, in a thread of its own, until the process ends.
 #[expect(missing_debug_implementations, reason = "what is to be done is code")]
 pub struct Signals {
-    /// Asked to end the run by the first signal.
+    /// The first signal asks this to end the run.
     pub interrupt: Interrupt,
     before: Before,
 }

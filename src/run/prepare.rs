@@ -214,7 +214,7 @@ pub(super) fn create_pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     })
 }
 
-/// Approximate receive buffer of a connection. Linux grows a TCP buffer up to a share of the maximum in
+/// Approximate size of a connection's receive buffer, in bytes. Linux grows a TCP buffer up to a share of the maximum in
 /// `net.ipv4.tcp_rmem`. For a Unix socket, the sender's buffer matters, which has 208 KiB by default.
 /// `net.core.rmem_max` limits `--rcvbuf`, by default to 208 KiB.
 const TCP_BUFFERED: u64 = 1024 * 1024;

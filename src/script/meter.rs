@@ -6,7 +6,7 @@ use onrush_engine::backend::coarse_ns;
 
 /// Number of initial calls that are timed.
 const FIRST: u64 = 64;
-/// After the initial calls, one in this number is timed. A prime, to avoid aliasing with periodic scripts.
+/// After the initial calls, one call in this many is timed. A prime, to avoid aliasing with periodic scripts.
 const TIMED: u64 = 61;
 /// A call that takes at least this long on the coarse clock, in nanoseconds, is counted individually, timed or not,
 /// because such calls may be rare. At least two ticks of that clock, so that no short call qualifies.

@@ -230,7 +230,8 @@ fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     silences::common_gaps(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
 }
 
-/// Number of requests that a target that keeps up may have in flight at the end of a run.
+/// Largest usual number of requests in flight at the end of a run if the target keeps up. Each thread sends `together`
+/// requests at a time.
 pub(super) fn usual_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
     let completed: u64 = windows.iter().map(|window| window.completed).sum();
     bounds::usual_peak_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)

@@ -45,7 +45,7 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
 /// Latency that a search allows.
 const LIMIT_S: f64 = 0.05;
 
-/// A search for the highest rate with a p99 below 50 ms.
+/// A search over this variable for the highest load with a p99 below 50 ms.
 pub fn search(over: SearchVariable) -> Search {
     let p99 = "p99".parse().unwrap();
     let value = Threshold::Time(Duration::from_secs_f64(LIMIT_S));

@@ -48,7 +48,7 @@ impl Starvation {
     }
 
     /// Describes each wait long enough to matter by a clause for the middle of a sentence.
-    pub fn clauses(&self) -> Vec<String> {
+    pub fn wait_clauses(&self) -> Vec<String> {
         let waited = |who: &str, share: f64| {
             (share >= MATTERS).then(|| format!("{who} waited for a processor {:.0} % of the time", share * 100.0))
         };

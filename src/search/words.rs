@@ -262,7 +262,7 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
         true => "repeat the search when nothing else runs on the machines of onrush and the target",
         false => "find out why, and repeat the search",
     };
-    let observed: Vec<String> = gone.into_iter().chain(found.starved.clauses()).collect();
+    let observed: Vec<String> = gone.into_iter().chain(found.starved.wait_clauses()).collect();
     let these = if against.len() == 1 { "this run" } else { "these runs" };
     let why = match () {
         () if !observed.is_empty() => format!("in {these}, {}; {advice}", units::join_list(&observed)),
@@ -300,7 +300,7 @@ fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
             units::format_count(connections.into(), "connection")
         )
     });
-    let starved = found.starved.clauses();
+    let starved = found.starved.wait_clauses();
     let starved = (!starved.is_empty() && matches!(found.kind, ResultKind::None(_)))
         .then(|| format!("in the runs that failed, {}", units::join_list(&starved)));
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();

@@ -71,7 +71,9 @@ impl SettingChange {
         match tree.check(name).and_then(|()| tree.write(name, &self.old)) {
             Err(refusal) => Restoration::Failed(format!("{name} is still {found:?} and was {old:?} before: {refusal}")),
             Ok(()) => match tree.read(name).map(|value| normalised(&value)) {
-                Ok(value) if value == old => Restoration::Done(format!("{name} is {old:?} again, after {found:?}")),
+                Ok(value) if value == old => {
+                    Restoration::Done(format!("{name} was restored from {found:?} to {old:?}"))
+                }
                 Ok(value) => Restoration::Failed(format!("{name} became {value:?} when restored to {old:?}")),
                 Err(refusal) => Restoration::Failed(format!("{name} was restored to {old:?}, but {refusal}")),
             },

@@ -83,11 +83,11 @@ pub enum SysctlRefusal {
     /// The file is not a journal written by onrush.
     #[error("{0} is not a journal of onrush; check the settings named in the file, then delete the file")]
     Damaged(String),
-    /// Another process has borrowed the settings. Holds its number, if known.
+    /// Another process has borrowed the settings. Holds its PID, if known.
     #[error("another onrush{} is changing settings of this network namespace; wait until that onrush has restored the settings",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
-    /// A killed process had borrowed the settings and left them changed. Holds its number.
+    /// A killed process had borrowed the settings and left them changed. Holds its PID.
     #[error("an onrush that was killed (pid {0}) has left settings changed; run onrush restore first")]
     Leftover(u32),
     /// The settings have been restored for good.

@@ -268,8 +268,8 @@ fn leftovers_are_restored_before_the_next_change() {
     assert_eq!(refusal, SysctlRefusal::Leftover(std::process::id()));
     assert!(refusal.to_string().ends_with("run onrush restore first"));
     let expected = [
-        "net.ipv4.tcp_rmem is \"4096 131072 6291456\" again, after \"1 2 3\"",
-        "net.core.somaxconn is \"4096\" again, after \"256\"",
+        "net.ipv4.tcp_rmem was restored from \"1 2 3\" to \"4096 131072 6291456\"",
+        "net.core.somaxconn was restored from \"256\" to \"4096\"",
     ];
     assert_eq!(machine.restore(), Ok(restored(&expected)));
     assert_eq!(
@@ -291,7 +291,7 @@ fn truncated_journals_restore_their_changes() {
         fs::write(machine.file(SOMAXCONN), if is_changed { "128\n" } else { "4096\n" }).unwrap();
         let expected = match (is_changed, kept) {
             (_, 1) => Leftover::Nothing,
-            (true, _) => restored(&["net.core.somaxconn is \"4096\" again, after \"128\""]),
+            (true, _) => restored(&["net.core.somaxconn was restored from \"128\" to \"4096\""]),
             (false, _) => restored(&["net.core.somaxconn is \"4096\", as before"]),
         };
         assert_eq!(machine.restore(), Ok(expected), "{is_changed} {kept}");
@@ -311,7 +311,7 @@ fn failed_restorations_stay_in_the_journal() {
     machine.set_mode(SOMAXCONN, 0o644);
     let expected = [
         "net.ipv4.tcp_rmem is \"4096 131072 6291456\", as before",
-        "net.core.somaxconn is \"4096\" again, after \"128\"",
+        "net.core.somaxconn was restored from \"128\" to \"4096\"",
     ];
     assert_eq!(machine.restore(), Ok(restored(&expected)));
     assert_eq!(machine.journal(), None);

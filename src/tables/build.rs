@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use onrush_plan::Metric;
 use onrush_plan::column::{COMPUTED, FIELDS, RUN};
 
-use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, TableColumn, USUAL_PERCENTILES, metrics};
+use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, TableColumn, USUAL_PERCENTILES, metrics_named};
 use super::grid::{Cell, ColumnHead, Grid};
 use super::group::RunGroup;
 use super::number::Number;
@@ -20,11 +20,11 @@ const AVERAGE: &str = "avg";
 /// them.
 pub fn default_columns(runs: &[SavedRun]) -> Vec<TableColumn> {
     let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
-    let mut latencies: Vec<Metric> = metrics(&USUAL_PERCENTILES).filter(is_known).collect();
+    let mut latencies: Vec<Metric> = metrics_named(&USUAL_PERCENTILES).filter(is_known).collect();
     if latencies.is_empty() {
         latencies.push(Metric::MEAN);
     }
-    let figures = metrics(&BEFORE_PERCENTILES[..5]).chain(latencies).filter(is_known);
+    let figures = metrics_named(&BEFORE_PERCENTILES[..5]).chain(latencies).filter(is_known);
     figures.map(TableColumn::Figure).collect()
 }
 
@@ -54,7 +54,7 @@ pub fn runs_table(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColum
 /// A table of facts that averages hide, one row per group: the spread of the rates, the failures, and percentiles of
 /// all requests together.
 pub fn summary_table(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
-    let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
+    let percentiles: Vec<Metric> = metrics_named(&USUAL_PERCENTILES).collect();
     let mut heads: Vec<ColumnHead> = key.iter().map(String::as_str).chain(COMPUTED).map(ColumnHead::new).collect();
     let figures = [column::FAILED, column::BAD];
     heads
@@ -124,7 +124,7 @@ pub fn all_columns(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     fields.retain(|field| !key.contains(field));
     let percents: BTreeSet<_> = runs.iter().flat_map(SavedRun::percents).collect();
     let percentiles = percents.into_iter().map(Metric::percentile);
-    let figures = metrics(&BEFORE_PERCENTILES).chain(percentiles).chain(metrics(&AFTER_PERCENTILES));
+    let figures = metrics_named(&BEFORE_PERCENTILES).chain(percentiles).chain(metrics_named(&AFTER_PERCENTILES));
     let is_known = runs.iter().any(|run| run.value(Metric::Unavailable).is_some());
     let figures = figures.chain(is_known.then_some(Metric::Unavailable));
     fields.into_iter().map(TableColumn::Field).chain(figures.map(TableColumn::Figure)).collect()

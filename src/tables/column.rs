@@ -91,7 +91,7 @@ pub const AFTER_PERCENTILES: [&str; 8] = [
 ];
 
 /// The metrics with these names; unknown names are skipped.
-pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
+pub fn metrics_named(names: &[&str]) -> impl Iterator<Item = Metric> {
     names.iter().filter_map(|name| name.parse().ok())
 }
 

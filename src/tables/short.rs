@@ -93,7 +93,7 @@ pub fn distinguishing_fields(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usi
 /// The latency metrics that at least one group has, or the mean if no group has a percentile.
 pub fn latency_metrics(groups: &[RunGroup<'_>]) -> Vec<Metric> {
     let is_known = |metric: &Metric| groups.iter().flat_map(RunGroup::counted).any(|run| run.value(*metric).is_some());
-    let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
+    let known: Vec<Metric> = column::metrics_named(&PERCENTILES).filter(is_known).collect();
     if known.is_empty() { Some(Metric::MEAN).filter(is_known).into_iter().collect() } else { known }
 }
 

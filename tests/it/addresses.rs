@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use rustix::net::{AddressFamily, SocketType, bind, socket};
 
-use crate::harness::{Context, Scratch, cases, counts, target};
+use crate::harness::{Context, Scratch, cases, fetch_target_counts, target};
 use crate::peers::{read_head, server, unix};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -157,7 +157,7 @@ fn names_resolve_to_given_addresses(context: &Context) {
         assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
         assert_eq!(output.stderr, "", "{output:?}");
     }
-    assert_eq!(counts(plain.address()).requests, 8);
+    assert_eq!(fetch_target_counts(plain.address()).requests, 8);
     let other = context.onrush().words("-d1s --resolve other.invalid:127.0.0.1").word(&url).run_plain();
     assert_eq!(other.code, 1, "{other:?}");
     assert!(

@@ -4,7 +4,8 @@
 use rustix::process::Signal;
 
 use crate::harness::{
-    Context, Onrush, ProgramOutput, Scratch, Served, cases, counts, exchange, finish, signal, target, url, wait_until,
+    Context, Onrush, ProgramOutput, Scratch, Served, cases, exchange, fetch_target_counts, finish, signal, target, url,
+    wait_until,
 };
 use crate::recorder::RecordingServer;
 use crate::report::PLAIN_BYTES;
@@ -218,7 +219,7 @@ fn refused_command_lines_open_no_connection(context: &Context) {
     for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "-h"] {
         refused(context.called("wrk").word(url(&server, "/")).words(words));
     }
-    assert_eq!(counts(server.address()).connections, 0);
+    assert_eq!(fetch_target_counts(server.address()).connections, 0);
 }
 
 fn durations_round_like_wrk_and_interrupts_succeed(context: &Context) {
@@ -276,20 +277,20 @@ fn announced_closes_are_no_error(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/close"));
     output.assert_nothing_but_standard();
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 }
 
 fn http_1_0_closes_by_default(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/http10"));
     output.assert_nothing_but_standard();
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 
     let server = target();
     let output = short(context, &url(&server, "/http10?keep-alive"));
     output.assert_nothing_but_standard();
     assert!(output.requests() > 10, "{output:?}");
-    assert!(counts(server.address()).connections <= 1 + 2);
+    assert!(fetch_target_counts(server.address()).connections <= 1 + 2);
 }
 
 /// One connection for the probe, one per request, and up to two open and one pending at the end.
@@ -327,7 +328,7 @@ fn bodies_may_end_with_the_connection(context: &Context) {
     let server = target();
     let output = short(context, &url(&server, "/eof"));
     output.assert_nothing_but_standard();
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 }
 
 fn chunked_bytes_include_framing(context: &Context) {
@@ -371,7 +372,7 @@ fn descriptor_shortage_costs_only_connections(context: &Context) {
     assert!(output.socket_errors("connect") >= 40, "{output:?}");
 
     let output = context.limited("-n 64").compat().words("--notes -t1 -c100 -d1").word(&url).run();
-    let opened = counts(server.address).connections;
+    let opened = fetch_target_counts(server.address).connections;
     assert_eq!(output.code, 0, "{output:?}");
     let note = output.stderr.lines().next().unwrap_or_default();
     let lived = note.split(' ').nth(2).and_then(|number| number.parse::<u64>().ok()).unwrap_or_default();
@@ -391,6 +392,6 @@ fn exactly_one_extra_connection_probes_the_target(context: &Context) {
     let server = target();
     let output = context.called("wrk").words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (1 + 3, 3));
 }

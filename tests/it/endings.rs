@@ -16,7 +16,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_for_load, wait_until,
+    Context, Onrush, ProgramOutput, Scratch, cases, fetch_target_counts, finish, signal, target, url, wait_for_load,
+    wait_until,
 };
 
 cases! {
@@ -560,7 +561,7 @@ fn files_of_standard_streams_are_refused(context: &Context) {
         let said = fs::read_to_string(&path).unwrap();
         assert!(said.contains("standard error goes to the same file; choose another for one of the two"), "{said}");
     }
-    assert_eq!(counts(server.address()).requests, 0);
+    assert_eq!(fetch_target_counts(server.address()).requests, 0);
 }
 
 fn document(path: &Path) -> Value {

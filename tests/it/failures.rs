@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, counts, signal, target, url};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, fetch_target_counts, signal, target, url};
 use crate::peers::{self, RefusingPort, Silent, read_head};
 use crate::results::{document, number};
 use crate::simulation::{simulate, simulated_document};
@@ -157,7 +157,7 @@ fn abandoned_requests_replace_their_connection(context: &Context) {
     assert_eq!((output.code, output.requests()), (0, 2), "{output:?}");
     assert!(output.socket_errors("timeout") >= 2, "{output:?}");
     output.note("2 of 4 requests got no complete response: 2 were abandoned");
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
 
@@ -181,7 +181,7 @@ fn bad_responses_are_named_and_conserved(context: &Context) {
         output.note(&format!("read: 8 × {words}"));
         output.note("none of the 8 requests got a complete response: all failed");
     }
-    let requests = counts(server.address()).requests;
+    let requests = fetch_target_counts(server.address()).requests;
     assert_eq!(requests, 8 * BAD_ANSWERS.len() as u64, "not one request more");
 }
 
@@ -409,7 +409,7 @@ fn refusing_addresses_are_skipped(context: &Context) {
     assert!(output.requests() > 0);
     assert_eq!(output.line("Socket errors"), None, "a dropped address is no error: {output:?}");
     output.note(&format!("[::1]:{port} was left out: connection refused"));
-    assert_eq!(counts(server.address()).connections, 6, "every connection went to the address that works");
+    assert_eq!(fetch_target_counts(server.address()).connections, 6, "every connection went to the address that works");
     // The intermediate shell cannot call the program by another name.
     let output = run(context.called("wrk"), "--compat wrk -t2 -c6 -n12");
     assert_eq!((output.code, output.line("Socket errors")), (0, None), "{output:?}");

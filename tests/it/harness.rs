@@ -138,7 +138,7 @@ pub struct TargetCounts {
 
 /// Reads the counters of the embedded target. `connections` is right only in the first call per server, because only
 /// the current connection is excluded.
-pub fn counts(address: SocketAddr) -> TargetCounts {
+pub fn fetch_target_counts(address: SocketAddr) -> TargetCounts {
     let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let number = |name: &str| -> u64 {
         let rest = answer.split(&format!("\"{name}\": ")).nth(1).unwrap_or_else(|| panic!("no {name} in {answer}"));
@@ -159,7 +159,7 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
 /// Waits until a run has started: the embedded target has received a request.
 #[track_caller]
 pub fn wait_for_load(server: &EmbeddedServer) {
-    wait_until(|| counts(server.address()).requests > 0);
+    wait_until(|| fetch_target_counts(server.address()).requests > 0);
 }
 
 /// The embedded target in a separate process with the highest possible open-file limit.

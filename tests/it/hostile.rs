@@ -37,7 +37,7 @@ cases! {
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const HEAD_BYTES: usize = ANSWER.len() - 13;
-/// Length of a large request, in bytes: more than fits into all of the kernel's buffers on its way.
+/// Length of a large request, in bytes: more than all kernel buffers along the way can hold.
 const LARGE: usize = 5 << 20;
 /// Time beyond `-d` that a run may take on a busy machine. These servers never end it.
 const GRACE: Duration = Duration::from_secs(15);

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Context, Scratch, cases, counts, target};
+use crate::harness::{Context, Scratch, cases, fetch_target_counts, target};
 use crate::http2::{assert_complete, body, echoing};
 use crate::http2_peers::{number, rows, run};
 use crate::servers::LoggingServer;
@@ -123,7 +123,7 @@ fn caddy_passes_bodies_on(context: &Context) {
     let onrush = context.onrush().words("-k -t1 -c2 -n6 --http2 --streams 3 -X POST --body").word(body).lua(script);
     let (output, _) = run(onrush.word(url(&caddy, true, "/sink")));
     assert_complete(&output, 6);
-    assert_eq!((caddy.log().len(), counts(behind.address()).requests), (6, 6));
+    assert_eq!((caddy.log().len(), fetch_target_counts(behind.address()).requests), (6, 6));
 }
 
 fn python_log_matches_counts(context: &Context) {

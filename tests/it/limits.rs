@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::path::Path;
 
-use crate::harness::{Context, ProgramOutput, Scratch, Served, cases, counts, target, url, wait_until};
+use crate::harness::{Context, ProgramOutput, Scratch, Served, cases, fetch_target_counts, target, url, wait_until};
 
 cases! {
     smallest_and_largest_loads_run;
@@ -57,7 +57,7 @@ fn connections_are_opened_for_any_division(context: &Context) {
             // Called as wrk, one additional connection checks before the run that the target listens.
             let probes = u64::from(name.is_some());
             assert_eq!(
-                counts(server.address()).connections,
+                fetch_target_counts(server.address()).connections,
                 connections + probes,
                 "{name:?} -t{threads} -c{connections}"
             );
@@ -100,7 +100,7 @@ fn bad_values_print_one_line(context: &Context) {
     {
         assert_is_one_line(&context.onrush().word(bad).run_plain(), 1);
     }
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 
@@ -110,7 +110,7 @@ fn bad_wrk_values_are_explained(context: &Context) {
         let output = context.called("wrk").words(options).word(url(&server, "/")).run_plain();
         assert_eq!((output.code, output.stderr.lines().count()), (1, 1), "{options}: {output:?}");
     }
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 
@@ -125,7 +125,7 @@ fn unreadable_bodies_print_one_line(context: &Context) {
         assert_is_one_line(&output, 1);
         assert!(output.stderr.contains(&path), "{output:?}");
     }
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (0, 0));
 }
 

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_for_load,
+    Context, Onrush, ProgramOutput, Scratch, cases, fetch_target_counts, finish, signal, target, url, wait_for_load,
 };
 use crate::peers::RefusingPort;
 use crate::results::number;
@@ -108,7 +108,7 @@ fn machines_send_exactly_one_machines_requests(context: &Context) {
     assert!(machines.iter().all(|machine| machine["backend"] == context.backend), "{document:#}");
     assert_eq!(document["threads"].as_array().map(Vec::len), Some(6));
     assert!(output.stdout.contains("1001 requests in") && output.stdout.contains("  Machine"), "{output:?}");
-    assert_eq!(counts(server.address()).requests, 1001);
+    assert_eq!(fetch_target_counts(server.address()).requests, 1001);
     for worker in workers {
         let output = finish(worker);
         assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{output:?}");
@@ -202,7 +202,7 @@ fn silent_machines_are_lost(context: &Context) {
     let (lasted, run) = (number(&document, "/machines/1/duration_s"), number(&document, "/duration_s"));
     assert!(lasted < run - 1.5 && stopped.elapsed() >= Duration::from_secs(2), "{lasted} {run}");
     assert_eq!(finish(first).code, 0);
-    // The machine notices its loss once it continues.
+    // Once resumed, the machine notices that the coordinator has given it up.
     signal(&second, Signal::CONT);
     let output = finish(second);
     assert!(output.code != 0 && output.stderr.contains("nothing is sent any more"), "{output:?}");
@@ -221,7 +221,7 @@ fn signalled_machines_leave_their_measurements(context: &Context) {
     assert!(output.stderr.contains("machine 2 (b): it was told to end by a signal"), "{output:?}");
     assert!(number(&document, "/machines/1/completed") > 0.0, "{document:#}");
     // The sum contains every answered request, except those in flight.
-    let sent = counts(server.address()).requests as f64;
+    let sent = fetch_target_counts(server.address()).requests as f64;
     let completed = number(&document, "/requests/completed");
     assert!((completed..=completed + 4.0).contains(&sent), "{sent} {completed}");
     assert_eq!(finish(first).code, 0);
@@ -324,9 +324,9 @@ fn nothing_is_sent_without_a_coordinator(context: &Context) {
     let output = finish(worker);
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("the coordinator has ended; nothing is sent any more"), "{output:?}");
-    let before = counts(server.address()).requests;
+    let before = fetch_target_counts(server.address()).requests;
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(counts(server.address()).requests, before);
+    assert_eq!(fetch_target_counts(server.address()).requests, before);
 }
 
 fn nothing_is_sent_until_all_joined(context: &Context) {
@@ -347,7 +347,7 @@ fn nothing_is_sent_until_all_joined(context: &Context) {
     assert!(output.stderr.contains(said), "{output:?}");
     // A machine that joined and left is not merely missing.
     assert!(output.stderr.contains("onrush: machine 3 (c): it has ended; another may take its place\n"), "{output:?}");
-    assert_eq!(counts(server.address()).requests, 0);
+    assert_eq!(fetch_target_counts(server.address()).requests, 0);
     assert_eq!(finish(worker).code, 0);
 }
 
@@ -449,7 +449,7 @@ fn searches_losing_machines_keep_results(context: &Context) {
     let [first, second] = [coordinator.worker("--index 0"), coordinator.worker("--index 1 --name NAME")];
     // The first run ends once its requests have been answered.
     let begun = Instant::now();
-    while counts(server.address()).requests < 2_200 && begun.elapsed() < Duration::from_secs(25) {
+    while fetch_target_counts(server.address()).requests < 2_200 && begun.elapsed() < Duration::from_secs(25) {
         thread::sleep(Duration::from_millis(20));
     }
     signal(&second, Signal::KILL);

@@ -8,7 +8,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_until};
+use crate::harness::{
+    Context, Onrush, ProgramOutput, Scratch, cases, fetch_target_counts, finish, signal, target, url, wait_until,
+};
 use crate::results::{number, written};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -84,9 +86,9 @@ fn sums_list_their_runs_and_times(context: &Context) {
     };
     // Two runs follow one another; the third overlaps the second.
     let first = program("a.json").run_plain();
-    let before = counts(server.address()).requests;
+    let before = fetch_target_counts(server.address()).requests;
     let second = program("b.json").spawn();
-    wait_until(|| counts(server.address()).requests > before);
+    wait_until(|| fetch_target_counts(server.address()).requests > before);
     let outputs = [first, program("c.json").run_plain(), finish(second)];
     assert!(outputs.iter().all(|output| output.code == 0), "{outputs:?}");
     let merged = |files: &str| {

@@ -1,7 +1,7 @@
 //! Under its own name, onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
 
 use crate::compat::{DURATIONS, interrupted};
-use crate::harness::{Context, Onrush, ProgramOutput, Served, cases, counts, exchange, target, url};
+use crate::harness::{Context, Onrush, ProgramOutput, Served, cases, exchange, fetch_target_counts, target, url};
 use crate::recorder::RecordingServer;
 use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
@@ -189,7 +189,7 @@ fn refused_command_lines_open_no_connection(context: &Context) {
     for words in ["-t2 -c1", "-d 1x", "-t 0", "-c 1kb", "--bogus", "--body @/nonexistent"] {
         refused(context.onrush().word(url(&server, "/")).words(words));
     }
-    assert_eq!(counts(server.address()).connections, 0);
+    assert_eq!(fetch_target_counts(server.address()).connections, 0);
 }
 
 fn durations_round_like_wrk_and_interrupts_succeed(context: &Context) {
@@ -242,18 +242,18 @@ fn late_responses_count_with_latency(context: &Context) {
 fn announced_closes_are_no_error(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/close"));
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 }
 
 fn http_1_0_closes_by_default(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/http10"));
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 
     let server = target();
     let output = good(context, &url(&server, "/http10?keep-alive"));
     assert!(output.requests() > 10, "{output:?}");
-    assert!(counts(server.address()).connections <= 2);
+    assert!(fetch_target_counts(server.address()).connections <= 2);
 }
 
 /// One connection per request, and up to two open and one pending at the end.
@@ -292,7 +292,7 @@ fn resets_and_garbage_are_rare_with_code_5(context: &Context) {
 fn bodies_may_end_with_the_connection(context: &Context) {
     let server = target();
     let output = good(context, &url(&server, "/eof"));
-    assert_a_connection_for_each_request(&output, counts(server.address()).connections);
+    assert_a_connection_for_each_request(&output, fetch_target_counts(server.address()).connections);
 }
 
 fn chunked_bytes_include_framing(context: &Context) {
@@ -336,7 +336,7 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
     // The limit is 64: two are for the thread and 32 for everything else.
-    assert_eq!(counts(server.address).connections, 30, "{output:?}");
+    assert_eq!(fetch_target_counts(server.address).connections, 30, "{output:?}");
     let expected = "note: running with 30 of 100 connections: the limit is 64 open files, and 134 are needed; \
                     'sudo prlimit --pid $$ --nofile=134' raises the limit";
     assert_eq!(output.note("open files"), expected);
@@ -378,7 +378,7 @@ fn no_unrequested_connection_is_made(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c3 -n3").word(url(&server, "/delay/200")).run();
     assert_eq!((output.code, output.requests()), (0, 3), "{output:?}");
-    let counts = counts(server.address());
+    let counts = fetch_target_counts(server.address());
     assert_eq!((counts.connections, counts.requests), (3, 3));
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Context, Scratch, cases, counts, finish, signal, target, url, wait_for_load};
+use crate::harness::{Context, Scratch, cases, fetch_target_counts, finish, signal, target, url, wait_for_load};
 use crate::results::document;
 use crate::simulation::{simulate, simulated_document};
 
@@ -199,7 +199,7 @@ fn probes_on_busy_machines_are_never_wrong(context: &Context) {
         // Every request sent is included in some figure.
         let requests = |figures: &Value, key: &str| figures[key].as_u64().unwrap_or(0);
         let counted = requests(&document["requests"], "started") + requests(probe, "requests");
-        let served = counts(server.address()).requests;
+        let served = fetch_target_counts(server.address()).requests;
         assert!((counted..=counted + 8).contains(&served), "{path}: {counted} of {served} {probe:#}");
     }
 }

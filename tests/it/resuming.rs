@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, cases, counts, finish, signal, target, url, wait_until};
+use crate::harness::{Context, cases, fetch_target_counts, finish, signal, target, url, wait_until};
 use crate::lab::{Lab, two_points};
 
 cases! {
@@ -36,8 +36,8 @@ fn begun(lab: &Lab, context: &Context, server: &str) -> Child {
 fn interrupted_experiments_resume(context: &Context) {
     let (server, lab) = (target(), Lab::new());
     let child = begun(&lab, context, &url(&server, "/delay/2"));
-    let before = counts(server.address()).requests;
-    wait_until(|| counts(server.address()).requests > before + 20);
+    let before = fetch_target_counts(server.address()).requests;
+    wait_until(|| fetch_target_counts(server.address()).requests > before + 20);
     signal(&child, Signal::INT);
     let output = finish(child);
     assert_eq!(output.code, 130, "{output:?}");

@@ -6,7 +6,7 @@ use std::env;
 use rustix::process::Signal;
 
 use crate::harness::{
-    Context, Onrush, ProgramOutput, Scratch, Served, cases, counts, finish, signal, target, wait_until,
+    Context, Onrush, ProgramOutput, Scratch, Served, cases, fetch_target_counts, finish, signal, target, wait_until,
 };
 use crate::results::{document, number};
 use crate::servers::LoggingServer;
@@ -78,7 +78,7 @@ fn soft_file_limits_are_raised(context: &Context) {
         let child = program.word(&url).spawn();
         let mut asked = 0;
         wait_until(|| {
-            let counts = counts(server.address);
+            let counts = fetch_target_counts(server.address);
             asked += 1;
             counts.connections - (asked - 1) >= 2048 + u64::from(compat) && counts.requests > 2048 + u64::from(compat)
         });
@@ -95,7 +95,7 @@ fn soft_file_limits_are_raised(context: &Context) {
         }
         assert_eq!(output.socket_errors("connect"), 0, "{output:?}");
         assert!(!output.stderr.contains("were established"), "{output:?}");
-        assert_eq!(counts(server.address).connections - asked, 2048 + u64::from(compat), "{output:?}");
+        assert_eq!(fetch_target_counts(server.address).connections - asked, 2048 + u64::from(compat), "{output:?}");
     }
 }
 

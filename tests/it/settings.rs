@@ -271,11 +271,11 @@ kill -KILL $lab; wait $lab; tell $? $(state)
             "single runs go on: 0",
         ]
     );
+    assert!(lines[9].starts_with("net.ipv4.tcp_rmem was restored from \"4096 "), "{lines:#?}");
     assert!(
-        lines[9].starts_with("net.ipv4.tcp_rmem is ") && lines[9].contains("\" again, after \"4096 "),
+        lines[10].starts_with("net.core.somaxconn was restored from ") && lines[10].ends_with("to \"4096\""),
         "{lines:#?}"
     );
-    assert!(lines[10].starts_with("net.core.somaxconn is \"4096\" again, after "), "{lines:#?}");
     assert_eq!(lines[11..], ["restored", "nothing to restore in this network namespace", "0 restored"]);
 }
 

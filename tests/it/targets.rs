@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush::serve::{EmbeddedServer, ServeConfig};
 
-use crate::harness::{Context, Scratch, cases, counts, target, url};
+use crate::harness::{Context, Scratch, cases, fetch_target_counts, target, url};
 use crate::results::{document, number};
 
 cases! {
@@ -63,7 +63,7 @@ fn curl_uses_http2_during_runs(context: &Context) {
         // One connection each: curl 7.88 cannot use one twice (https://github.com/curl/curl/issues/10634).
         assert_eq!(curl("--http2-prior-knowledge", url(&server, path)), expected, "{path}");
     }
-    assert_eq!(counts(server.address()).requests, 105);
+    assert_eq!(fetch_target_counts(server.address()).requests, 105);
 }
 
 /// ALPN decides: onrush chooses HTTP/1.1, curl chooses HTTP/2.

@@ -12,8 +12,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::endings::{fill, waits_for_reader};
 use crate::harness::{
-    Context, Onrush, ProgramOutput, cases, counts, finish, on_terminal, signal, target, terminal, url, wait_for_load,
-    wait_until,
+    Context, Onrush, ProgramOutput, cases, fetch_target_counts, finish, on_terminal, signal, target, terminal, url,
+    wait_for_load, wait_until,
 };
 use crate::peers::Silent;
 
@@ -165,7 +165,7 @@ fn full_disks_print_one_line_with_code_1(context: &Context) {
         assert_eq!(output.code, 1, "{output:?}");
         output.note("cannot write the report to standard output: No space left on device");
     }
-    assert!(counts(server.address()).requests > 0, "the runs took place");
+    assert!(fetch_target_counts(server.address()).requests > 0, "the runs took place");
 }
 
 fn closed_streams_are_harmless(context: &Context) {
@@ -214,7 +214,7 @@ fn signals_end_request_runs(context: &Context) {
     let onrush = context.onrush().words("-c2 -n1000000 --io").word(context.backend);
     let child = onrush.word(url(&server, "/delay/20")).spawn();
     // Two responses are complete by then.
-    wait_until(|| counts(server.address()).requests > 4);
+    wait_until(|| fetch_target_counts(server.address()).requests > 4);
     signal(&child, Signal::INT);
     let output = finish(child);
     assert_eq!(output.code, 0, "{output:?}");

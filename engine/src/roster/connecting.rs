@@ -28,7 +28,7 @@ pub struct Connecting {
     /// Wanted slots without a connection that takes requests: it is being opened, or the server must still close the
     /// last one.
     pub missing: u32,
-    /// Number of connects in progress.
+    /// Number of connections being established, including those that wait for a proxy's tunnel.
     pub under_way: u64,
     /// The tunnel request to a proxy.
     pub tunnel: Option<Wire>,

@@ -54,7 +54,7 @@ pub(super) struct Roster<B: Backend> {
     pub worker_link: Arc<WorkerLink>,
 }
 
-/// The parts of the engine that the roster uses: it records, sets timers and shows responses.
+/// The parts of the engine that the roster uses to record results, set timers and pass responses to the script.
 pub(super) struct Context<'a> {
     pub books: &'a mut Books,
     pub timers: &'a mut Timers,

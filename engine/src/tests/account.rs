@@ -1,4 +1,4 @@
-//! Accounts of a worker's time: completions per wait, lateness of requests, and interval boundaries.
+//! How a worker's time is accounted for: completions per wait, lateness of requests, and interval boundaries.
 
 use std::time::Duration;
 

@@ -133,7 +133,7 @@ impl Connection {
         actions.extend(frames.chunks(self.nature.piece).map(|piece| Action { at, act: Act::Send(piece.to_vec()) }));
     }
 
-    fn limit(&mut self, streams: Option<u32>) -> Vec<u8> {
+    fn settings_frame_allowing(&mut self, streams: Option<u32>) -> Vec<u8> {
         self.limits.push(streams);
         let window = setting(4, self.nature.window);
         let payload = [streams.map_or_else(Vec::new, |streams| setting(3, streams)), window].concat();
@@ -173,7 +173,7 @@ impl Connection {
         self.open.insert(stream, at);
         self.send(at, &frames, actions);
         if self.requests == 3 && self.nature.streams_later != self.nature.streams {
-            let limit = self.limit(self.nature.streams_later);
+            let limit = self.settings_frame_allowing(self.nature.streams_later);
             self.send(now, &limit, actions);
         }
         if self.nature.goaway_after > 0 && self.requests == self.nature.goaway_after && self.last.is_none() {
@@ -200,7 +200,7 @@ impl Peer for Connection {
             }
             self.input.drain(..PREFACE);
             self.is_greeted = true;
-            let limit = self.limit(self.nature.streams);
+            let limit = self.settings_frame_allowing(self.nature.streams);
             self.send(now, &limit, actions);
         }
         while let Some((&[a, b, c, kind, flags, s, t, u, v], rest)) = self.input.split_first_chunk::<9>() {

@@ -145,7 +145,7 @@ fn stalls_count_in_all_due_requests() {
     let scheduled = &totals.open_loop.as_deref().unwrap().scheduled;
     assert_eq!(totals.counters.completed, 100_000);
     let at = |percentile: f64| scheduled.percentile(percentile) as f64;
-    // A tenth of all requests was due in the stall. Each waited for the rest of it, which is evenly distributed.
+    // A tenth of all requests were due during the stall. Each waited for the rest of the stall: evenly distributed.
     for (percentile, seconds) in [(95.0, 5.0), (99.0, 9.0), (99.9, 9.9), (100.0, 10.0)] {
         let expected = seconds * SECOND as f64;
         assert!((at(percentile) - expected).abs() < 0.002 * expected, "p{percentile}: {}", at(percentile));

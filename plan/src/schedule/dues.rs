@@ -99,7 +99,7 @@ impl Dues {
     }
 
     /// True if skipping many requests up to this moment at once has the same effect as skipping them one by one. False
-    /// if due times are drawn one after the other, and across the end of a warm-up, where numbering restarts.
+    /// if due times are drawn one by one, or if the end of a warm-up, where numbering restarts, lies in between.
     pub fn can_leap(&self, until_ns: u64) -> bool {
         let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
         !matches!(self.stream, DueStream::Drawn { .. }) && (!self.is_warm_up || is_within())

@@ -7,12 +7,12 @@ use crate::Random;
 
 const SECOND: u64 = 1_000_000_000;
 
-fn per_second(requests: u64) -> Rate {
+fn rate_per_second(requests: u64) -> Rate {
     Rate::from_per_second(requests).unwrap()
 }
 
 fn stage(seconds: u64, from: u64, to: u64) -> Stage {
-    Stage { length: Some(Duration::from_secs(seconds)), from: per_second(from), to: per_second(to) }
+    Stage { length: Some(Duration::from_secs(seconds)), from: rate_per_second(from), to: rate_per_second(to) }
 }
 
 fn schedule(arrivals: Arrivals, stages: &[Stage]) -> Schedule {
@@ -69,14 +69,14 @@ fn skipping_takes_everything_due_before_a_time() {
 #[test]
 fn huge_due_counts_are_averaged_not_drawn() {
     let plan =
-        schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open_ended(per_second(5_000_000))]);
+        schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open_ended(rate_per_second(5_000_000))]);
     let dues = plan.dues(Partition::new(1, 2), ScheduleSpan::default(), 7);
     let few_ns = SECOND / 100;
     assert_eq!(dues.count_about_before(few_ns), dues.count_before(few_ns, u64::MAX));
     // 5,000,000 for this half in the first second, 2,500,000 in each later one: drawing them would take hours.
     let many = dues.count_about_before(100_001 * SECOND) as f64;
     assert!((many / (5e6 + 2.5e6 * 100_000.0) - 1.0).abs() < 1e-6, "{many}");
-    let even = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000))]);
+    let even = schedule(Arrivals::Uniform, &[Stage::open_ended(rate_per_second(1_000))]);
     let dues = even.dues(Partition::WHOLE, ScheduleSpan::default(), 7);
     assert_eq!(dues.count_about_before(100_000 * SECOND), 100_000_000);
 }
@@ -86,7 +86,10 @@ fn empty_stages_and_the_end_are_idle() {
     let stages = [stage(2, 0, 5), stage(3, 0, 0), stage(1, 5, 0)];
     let idle = schedule(Arrivals::Uniform, &stages).idle_times();
     assert_eq!(idle, [(2 * SECOND, 5 * SECOND), (6 * SECOND, u64::MAX)]);
-    assert_eq!(schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1))]).idle_times(), [(u64::MAX, u64::MAX)]);
+    assert_eq!(
+        schedule(Arrivals::Uniform, &[Stage::open_ended(rate_per_second(1))]).idle_times(),
+        [(u64::MAX, u64::MAX)]
+    );
 }
 
 /// All due times of a schedule executed in one part.
@@ -121,14 +124,14 @@ fn even_requests_are_due_to_the_nanosecond() {
             .collect();
         assert_eq!(due, expected);
     }
-    let fastest = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000_000_000))]);
+    let fastest = schedule(Arrivals::Uniform, &[Stage::open_ended(rate_per_second(1_000_000_000))]);
     let span = ScheduleSpan { duration_ns: Some(1_000), ..ScheduleSpan::default() };
     assert_eq!(whole(&fastest, span), (0..1_000).collect::<Vec<_>>());
 }
 
 #[test]
 fn due_times_do_not_drift_in_a_year() {
-    let rate = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(999_999_937))]);
+    let rate = schedule(Arrivals::Uniform, &[Stage::open_ended(rate_per_second(999_999_937))]);
     let mut dues = rate.dues(Partition::WHOLE, ScheduleSpan::default(), 1);
     let year = 365 * 24 * 3600;
     dues.skip_batch(999_999_937 * year);
@@ -235,7 +238,7 @@ fn parts_of_parts_are_the_whole() {
 
 #[test]
 fn nothing_is_due_at_the_end() {
-    let thousand = schedule(Arrivals::Uniform, &[Stage::open_ended(per_second(1_000))]);
+    let thousand = schedule(Arrivals::Uniform, &[Stage::open_ended(rate_per_second(1_000))]);
     assert_eq!(whole(&thousand, seconds(2)).last(), Some(&1_999_000_000));
     assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), ScheduleSpan::default()).len(), 2_000);
 }
@@ -275,7 +278,7 @@ fn batches_consume_one_due_time_per_request() {
 
 #[test]
 fn bursts_are_due_together_and_keep_the_rate() {
-    let due = whole(&schedule(burst(10), &[Stage::open_ended(per_second(20))]), seconds(2));
+    let due = whole(&schedule(burst(10), &[Stage::open_ended(rate_per_second(20))]), seconds(2));
     let expected: Vec<u64> = (0..40).map(|k| k / 10 * (SECOND / 2)).collect();
     assert_eq!(due, expected);
 }
@@ -299,7 +302,7 @@ fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
 
 #[test]
 fn poisson_gaps_are_exponential_in_whole_and_partitions() {
-    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(per_second(1_000))]);
+    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(rate_per_second(1_000))]);
     // At a significance level of 5 %.
     let is_rejected = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
     let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
@@ -333,7 +336,7 @@ fn poisson_arrivals_follow_a_ramp() {
 
 #[test]
 fn equal_seeds_draw_equal_arrivals() {
-    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(per_second(1_000))]);
+    let plan = schedule(Arrivals::Poisson, &[Stage::open_ended(rate_per_second(1_000))]);
     let due = |seed| all(plan.dues(Partition::WHOLE, seconds(1), seed));
     assert_eq!(due(5), due(5));
     assert_ne!(due(5), due(6));
@@ -346,10 +349,10 @@ fn impossible_schedules_are_named() {
     assert_eq!(refused(&[stage(1, 0, 0)]), Some("no request is ever due"));
     assert_eq!(refused(&[stage(0, 1, 1), stage(1, 1, 1)]), Some("a stage of the schedule has no length"));
     assert_eq!(refused(&[stage(u64::MAX, 1, 1), stage(1, 1, 1)]), Some("the schedule is too long"));
-    let open = Stage::open_ended(per_second(1));
+    let open = Stage::open_ended(rate_per_second(1));
     let wrong = Some("only the last stage of a schedule may be open-ended, at one rate");
     assert_eq!(refused(&[open, open]), wrong);
-    assert_eq!(refused(&[Stage { to: per_second(2), ..open }]), wrong);
+    assert_eq!(refused(&[Stage { to: rate_per_second(2), ..open }]), wrong);
     assert_eq!(refused(&[stage(1, 0, 1), open]), None);
     let sliced = |slice| Schedule { send_slice: Some(slice), ..schedule(Arrivals::Uniform, &[open]) };
     assert_eq!(sliced(Duration::from_secs(1)).contradiction(), None);
@@ -357,7 +360,7 @@ fn impossible_schedules_are_named() {
         assert_eq!(sliced(slice).contradiction(), Some("the slices of the schedule are empty or too long"));
     }
     for (per_s, expected) in [(10_000_000, None), (10_000_001, Some("the rate is too high for Poisson arrivals"))] {
-        let stages = [stage(1, 0, per_s), Stage::open_ended(per_second(1))];
+        let stages = [stage(1, 0, per_s), Stage::open_ended(rate_per_second(1))];
         assert_eq!(schedule(Arrivals::Poisson, &stages).contradiction(), expected);
         assert_eq!(schedule(Arrivals::Uniform, &stages).contradiction(), None);
     }

@@ -44,7 +44,7 @@ impl BufferPool {
     pub(super) fn fill_buffer(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
         let shelf = if length <= SMALL { &mut self.small } else { &mut self.large };
         if length <= shelf.length
-            && let Some(buffer) = shelf.free()
+            && let Some(buffer) = shelf.free_buffer()
             && let Some(bytes) = Rc::get_mut(buffer)
         {
             let written = write(bytes);
@@ -63,7 +63,7 @@ impl Shelf {
     }
 
     /// A free buffer. The one used last comes first, since it is in the processor's cache; the others come in turn.
-    fn free(&mut self) -> Option<&mut Rc<[u8]>> {
+    fn free_buffer(&mut self) -> Option<&mut Rc<[u8]>> {
         let count = self.kept.len();
         for index in (self.last..self.last + count.min(TRIES)).map(|index| index % count) {
             if Rc::get_mut(&mut self.kept[index]).is_some() {

@@ -19,7 +19,8 @@ const PLACES: usize = 16;
 /// keep one such block.
 const LENGTH_MAX: usize = 1024;
 
-/// A block and all its effects.
+/// A decoded header block: its meaning, and the insertions to repeat when it recurs. If it cannot be remembered, block
+/// and insertions are empty.
 #[derive(Debug)]
 pub(super) struct Memo {
     block: Box<[u8]>,

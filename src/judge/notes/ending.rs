@@ -24,7 +24,7 @@ pub fn early_end(document: &Document) -> Option<Note> {
         }
         Some(Ended::StayedAway) => {
             let give_up = plan.give_up_s.map_or(elapsed, duration);
-            let line = stayed_away_line(give_up, document.requests.started, plan.requests.unwrap_or_default());
+            let line = unreachable_target_line(give_up, document.requests.started, plan.requests.unwrap_or_default());
             (NoteId::Unreachable, line)
         }
         None => return too_few_requests(document),
@@ -96,7 +96,7 @@ fn ended_line(stopped: &[StoppedThread], threads: usize, [first, last]: [f64; 2]
     format!("the script ended {who} {when}{rest}")
 }
 
-fn stayed_away_line(give_up: Duration, started: u64, asked: u64) -> String {
+fn unreachable_target_line(give_up: Duration, started: u64, asked: u64) -> String {
     let give_up = format_duration_exact(give_up);
     let started = format_thousands(started);
     let asked = format_count(asked, "request");

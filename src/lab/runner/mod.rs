@@ -302,7 +302,7 @@ fn open_folder(
 
 /// Removes a new folder that contains no results. True if it was removed.
 fn discard_empty_folder(experiment: &Experiment, folder: &Folder) -> bool {
-    let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.discard();
+    let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.remove_if_unused();
     if is_discarded && experiment.folder == ResultDestination::New(None) {
         // Fails if another experiment has left something there.
         let _ = std::fs::remove_dir(RESULTS);

@@ -12,7 +12,8 @@ pub struct MonitorReport {
     pub target: Option<Target>,
     /// The machine; the run fills in the suspension.
     pub machine: Machine,
-    /// Throttled time of the generator's control group, summed over processors.
+    /// Throttled time during the run, summed over processors, in the most throttled of the generator's control group and
+    /// its ancestors. `None` if the group is not visible.
     pub throttled_s: Option<f64>,
     /// Facts that could not be observed.
     pub unseen: Vec<Unobserved>,

@@ -63,7 +63,7 @@ impl Capacity {
         let Self { service_us, noise, .. } = *self;
         let slower = self.cliff.map_or(1.0, |cliff| cliff.slower);
         let spread = if let Spread::LogNormal(spread) = self.spread { spread } else { 0.0 };
-        ensure!(service_us.is_finite() && service_us > 0.0, "service_us = {service_us}: a service takes some time");
+        ensure!(service_us.is_finite() && service_us > 0.0, "service_us = {service_us}: must be above zero");
         ensure!((0.0..1.0).contains(&noise), "noise = {noise}: a share of the service time, from 0 to less than 1");
         ensure!(slower.is_finite() && slower > 0.0, "slower = {slower}: a factor above zero");
         ensure!(spread.is_finite() && spread >= 0.0, "spread = {spread}: a standard deviation, zero or more");
