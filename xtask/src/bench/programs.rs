@@ -127,7 +127,8 @@ fn build_packaged() -> io::Result<PathBuf> {
     if !Command::new(crate::root().join(".ci/dist")).arg("binary").status()?.success() {
         return Err(io::Error::other("the program of the packages cannot be built"));
     }
-    Ok(crate::root().join("target/dist-build/x86_64-unknown-linux-musl/release/onrush"))
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    Ok(crate::root().join("target/dist-build").join(target).join("release/onrush"))
 }
 
 /// Why a program from Debian cannot be used; `None` if it is installed.
