@@ -95,6 +95,8 @@ fn redacted_value(option: &str, value: &str) -> Option<String> {
     match option {
         "--http-proxy" => Some(secrets::redact_url(value)),
         "--body" if !value.starts_with('@') => Some(secrets::redact_body(value)),
+        // Without a name, all of it is the body.
+        "--data-urlencode" if value.starts_with('=') || !value.contains(['=', '@']) => Some(REDACTED.to_owned()),
         _ => has_secret_value(option).then(|| REDACTED.to_owned()),
     }
 }

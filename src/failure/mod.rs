@@ -127,7 +127,9 @@ pub fn stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
 /// A sentence for each script function in which threads have been stuck since the end of the run. The report is
 /// complete, but `done` was not called.
 pub fn late_stuck_thread_lines(outcome: &Outcome) -> Vec<String> {
-    sentences_on_stuck(&outcome.stuck_after, |_| "the report is complete, but done() was not called".to_owned())
+    sentences_on_stuck(&outcome.stuck_after, |_| {
+        "the report is complete, but a done() of the script was not called".to_owned()
+    })
 }
 
 fn sentences_on_stuck(stuck: &[(usize, &'static str)], missing: impl Fn(&str) -> String) -> Vec<String> {

@@ -171,7 +171,12 @@ impl Bursts {
     /// Length of the longest window within `ticks` that consists of whole cycles; `ticks` itself if partial cycles do
     /// not matter.
     pub fn whole_cycles(self, ticks: f64) -> f64 {
-        if self.cycle * CYCLES < ticks { ticks } else { (ticks / self.cycle + ROUNDING).floor() * self.cycle }
+        let is_even = self.cycle == 0.0;
+        if is_even || self.cycle * CYCLES < ticks {
+            ticks
+        } else {
+            (ticks / self.cycle + ROUNDING).floor() * self.cycle
+        }
     }
 
     /// Number of responses in a window that are due to chance, because a burst is cut off.
@@ -265,6 +270,12 @@ mod tests {
         // By chance, half the rate in a window with few responses.
         let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, of_cycle(4, 8.0)).unwrap();
         assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
+    }
+
+    #[test]
+    fn even_responses_have_whole_windows() {
+        let even = Bursts { cycle: 0.0, size: 0.0 };
+        assert_eq!([0.0, 7.0].map(|ticks| even.whole_cycles(ticks)), [0.0, 7.0]);
     }
 
     #[test]

@@ -74,7 +74,8 @@ impl KnownSecrets {
         // Those in files come last, because a body may contain any number of them.
         let of_files = of_scripts.chain(all(bodies)).map(|(text, place)| text[place.clone()].to_vec());
         let constants: Vec<Vec<u8>> = secrets.into_iter().chain(of_files).collect();
-        let filled_in: Vec<Vec<u8>> = constants.iter().flat_map(|secret| filled_in(secret, &files)).collect();
+        let placeholders: BTreeSet<String> = constants.iter().flat_map(|secret| placeholders(secret)).collect();
+        let filled_in: Vec<Vec<u8>> = placeholders.iter().flat_map(|words| filled_in(words, &files)).collect();
         Self::of_secrets(constants.into_iter().chain(filled_in))
     }
 
@@ -104,7 +105,12 @@ impl KnownSecrets {
 
     /// The bytes of a message or an output, without these secrets and without the values of secret names.
     pub fn redact(&self, bytes: &[u8]) -> Vec<u8> {
-        if self.are_shown { bytes.to_vec() } else { self.hide(&without(bytes, &places(bytes, true))) }
+        if self.are_shown {
+            return bytes.to_vec();
+        }
+        // A value of several words ends at a blank for `places`, which would leave the rest of a known secret.
+        let hidden = self.hide(bytes);
+        without(&hidden, &places(&hidden, true))
     }
 
     /// A sentence, redacted in the same way.
@@ -167,22 +173,27 @@ fn values(text: &[u8], blanks_end: bool) -> Vec<Vec<u8>> {
     places(text, blanks_end).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
-/// The values that fill the placeholders in a secret, at most as many as are searched for.
-fn filled_in(secret: &[u8], files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
+/// The words of the placeholders in a secret.
+fn placeholders(secret: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(secret);
-    let placeholders = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
-    let values = |words: &str| {
-        let mut words = words.split(|character: char| character.is_whitespace() || character == '|');
-        let mut word = || words.find(|word| !word.is_empty());
-        let (kind, file, column) = (word()?, word()?, word());
-        let of_file = |(name, contents): &(&str, &[u8])| match (kind, column) {
-            _ if *name != file => Vec::new(),
-            ("csv", Some(column)) => values_of_column(contents, column),
-            _ => contents.split(|byte| *byte == b'\n').take(MOST).map(|line| line.trim_ascii().to_vec()).collect(),
-        };
-        Some(files.iter().flat_map(of_file).collect::<Vec<_>>())
+    text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.to_owned())).collect()
+}
+
+/// The values that fill a placeholder, at most as many as are searched for.
+fn filled_in(placeholder: &str, files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
+    let mut is_quoted = false;
+    let words = placeholder.split(|character: char| {
+        is_quoted ^= character == '"';
+        !is_quoted && (character.is_whitespace() || character == '|')
+    });
+    let mut words = words.map(|word| word.trim_matches('"')).filter(|word| !word.is_empty());
+    let (Some(kind), Some(file), column) = (words.next(), words.next(), words.next()) else { return Vec::new() };
+    let of_file = |(name, contents): &(&str, &[u8])| match (kind, column) {
+        _ if *name != file => Vec::new(),
+        ("csv", Some(column)) => values_of_column(contents, column),
+        _ => contents.split(|byte| *byte == b'\n').take(MOST).map(|line| line.trim_ascii().to_vec()).collect(),
     };
-    placeholders.filter_map(|(words, _)| values(words)).flatten().collect()
+    files.iter().flat_map(of_file).collect()
 }
 
 /// The values in a column, at most as many as are searched for.

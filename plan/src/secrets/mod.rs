@@ -57,7 +57,9 @@ pub fn redact_body(body: &str) -> String {
 /// True if a body has the form `name=value&name=value`.
 pub fn is_form(body: &str) -> bool {
     let is_field = |field: &str| field.split_once('=').is_some_and(|(name, _)| name.bytes().all(places::is_of_name));
-    body.split('&').all(is_field)
+    // Padded base64 looks like a field without a value, and a file of settings like a field on each line.
+    let is_padded = !body.contains('&') && body.ends_with('=') && body.len().is_multiple_of(4);
+    !is_padded && !body.contains(['\r', '\n']) && body.split('&').all(is_field)
 }
 
 /// The words of a command line, redacted like [`redact_text`]; words that [`find_secret_words`] are redacted as a whole.

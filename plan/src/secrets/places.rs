@@ -161,9 +161,12 @@ impl Finder<'_> {
             return None;
         }
         let start = self.end(name_end, is_blank);
+        if start == name_end {
+            return None;
+        }
         let end = self.end(start, |byte| byte.is_ascii_alphanumeric() || b"+/-_.~=".contains(&byte));
         let is_word = end - start < TOKEN_MIN || self.bytes[start..end].iter().all(u8::is_ascii_lowercase);
-        (start > name_end && !is_word).then_some(start..end)
+        (!is_word).then_some(start..end)
     }
 
     /// The mark after a name that ends here.

@@ -74,6 +74,8 @@ fn bodies_are_shown_only_as_forms() {
         ("<login password='S'/>", REDACTED),
         ("a = 1", REDACTED),
         ("a=1&b", REDACTED),
+        ("aHVudGVyMjpodW50ZXIyMw==", REDACTED),
+        ("NAME=x\nPIN=1", REDACTED),
         ("user: me", REDACTED),
     ] {
         assert_eq!(redact_body(sent), shown);
@@ -86,6 +88,7 @@ fn long_texts_are_scanned_once() {
     for piece in [
         "name=\"x\" ",
         "bearer a",
+        "basic/",
         "key: |\n ",
         "a%20b+",
         "ab/cd+ef",
@@ -99,6 +102,12 @@ fn long_texts_are_scanned_once() {
         let text = piece.repeat((1 << 18) / piece.len());
         assert!(!redact_text(&text).is_empty(), "{piece}");
     }
+}
+
+#[test]
+fn secrets_of_several_words_are_hidden_whole() {
+    let known = KnownSecrets::from_plan(&plan(&[("X-Api-Key", "my old cat")]));
+    assert_eq!(known.redact_in("X-Note: password=my old cat"), "X-Note: password=REDACTED");
 }
 
 fn plan(headers: &[(&str, &str)]) -> Plan {

@@ -64,7 +64,7 @@ impl RequestLines {
     /// The cell that describes a failure. Only descriptions of checks contain text typed by the user.
     fn failure_cell(&self, cause: Cause) -> String {
         let words = describe_cause(cause, &self.plan);
-        csv::csv_cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
+        csv::csv_cell(&if matches!(cause, Cause::Check(_)) { self.known.redact_in(&words) } else { words })
     }
 }
 

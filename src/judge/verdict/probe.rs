@@ -2,7 +2,7 @@
 
 use super::find::warms_up;
 use super::network::rule_on_network_queue;
-use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
+use super::rate::{BEYOND, UNTOLD, may_grow, may_queue, waiting_for_connections};
 use super::ruling::{Ruling, make_ruling, unclear_ruling};
 use super::target::rule_on_target_cpu;
 use super::threads::generator_utilization_clause;
@@ -10,6 +10,8 @@ use super::words::{format_number, format_percent};
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Probe};
 use onrush_plan::LimitedBy;
 
+/// A shorter run with a rate, in seconds, does not show its quietest time.
+const SHORT_S: f64 = 3.0;
 /// Below this elasticity, more requests in flight reduce the rate.
 const BACKWARDS: f64 = -0.3;
 
@@ -134,9 +136,13 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
         let ended = "neither what was due nor what has ended tells".to_owned();
-        let reason = grows.map_or(ended, |Backlog { before, last, least, waiting, .. }| {
+        let reason = grows.map_or(ended, |Backlog { before, last, least, .. }| {
+            let waiting = waiting_for_connections(load);
             let [mean, before, last] = [before.midpoint(last) + waiting, before, last].map(format_number);
             match least.filter(|_| !may_grow(load)).map(format_number) {
+                Some(_) if load.elapsed_s < SHORT_S => {
+                    format!("{mean} requests were in flight on average, in a run too short to tell a queue from slow responses")
+                }
                 Some(least) => {
                     let waited = if waiting < 0.5 { "" } else { " or waited for a connection" };
                     format!("{mean} requests were in flight{waited} on average and {least} at the quietest time, a queue as of a target at its limit")

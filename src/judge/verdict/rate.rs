@@ -66,11 +66,17 @@ pub(super) fn may_grow(load: &Load) -> bool {
 /// at the quietest time of the run, when workers and network held all requests, plus the due requests that waited for a
 /// connection.
 pub(super) fn may_queue(load: &Load) -> bool {
-    let is_long = |Backlog { before, last, least, waiting, .. }: Backlog| {
-        let queue = |least: f64| before.midpoint(last) - least + waiting;
+    let is_long = |Backlog { before, last, least, .. }: Backlog| {
+        let queue = |least: f64| before.midpoint(last) - least + waiting_for_connections(load);
         least.is_some_and(|least| queue(least) > 0.5 + SHORT * (load.completed as f64).sqrt())
     };
     load.backlog.is_some_and(is_long)
+}
+
+/// Mean number of due requests that waited for a connection. Without a lack of connections, they waited for a moment of
+/// sending or for onrush.
+pub(super) fn waiting_for_connections(load: &Load) -> f64 {
+    load.backlog.filter(|_| is_crowded(load)).map_or(0.0, |backlog| backlog.waiting)
 }
 
 /// True if few requests are left or overdue at the end, or no more than are in flight on average. A slowly growing
@@ -216,5 +222,9 @@ impl FilledConnections {
 
 /// True if due requests had to wait for a connection.
 pub fn uses_all_connections(Evidence { load, .. }: &Evidence) -> bool {
+    is_crowded(load)
+}
+
+fn is_crowded(load: &Load) -> bool {
     load.crowded.is_some_and(|crowded| crowded >= CROWDED)
 }

@@ -110,7 +110,7 @@ pub(super) fn rule_on_hanging_requests(Evidence { load, .. }: &Evidence) -> Opti
     // With a rate, few requests are in flight at any time.
     let is_rare = load.asked_per_s.is_some()
         && (load.hanging as f64) < FAILED * load.completed as f64
-        && (load.hanging as f64) < MANY * load.all_in_flight();
+        && (load.hanging as f64) < MANY * load.in_flight_max.unwrap_or(load.connections) as f64;
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };

@@ -107,7 +107,7 @@ fn rates_are_judged_by_due_and_ended() {
         (
             |evidence| {
                 let short = Backlog { before: 7.0, last: 7.0, least: Some(6.0), waiting: 100.0, last_per_s: 500.0 };
-                evidence.load.backlog = Some(short);
+                (evidence.load.backlog, evidence.load.crowded) = (Some(short), Some(0.5));
             },
             "it is unclear whether the target kept up: 107 requests were in flight or waited for a connection on average \
              and 6 at the quietest time, a queue as of a target at its limit; run longer (-d)",
