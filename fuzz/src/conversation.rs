@@ -31,7 +31,7 @@ pub(crate) struct ObservedEvent {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Whether the client is given all received bytes.
+/// True if the client is given all received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputSplit {
     /// All bytes are passed to the client.

@@ -41,7 +41,7 @@ pub struct Experiment {
     pub folder: ResultDestination,
     /// The experiment as the text of a file, with every decision; it contains secrets.
     pub text: String,
-    /// The same text without secrets, and with digests in place of commands.
+    /// Text without secrets, and with digests in place of commands.
     pub shown: String,
 }
 

@@ -18,7 +18,7 @@ pub struct Machines {
     pub join: Duration,
     /// Length of a silence after which a machine counts as lost.
     pub loss: Duration,
-    /// What to do when a machine is lost.
+    /// Reaction to the loss of a machine.
     pub on_loss: OnLoss,
     /// This process's place, if all machines were started with the same command line; `None`: this process only
     /// coordinates.
@@ -52,7 +52,7 @@ impl Machines {
     }
 }
 
-/// What a run does when it has lost a machine.
+/// Reaction of a run to the loss of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
     /// Ends the run.

@@ -136,7 +136,7 @@ pub struct MetricDescription {
     pub columns: &'static [&'static str],
     /// Unit of the values.
     pub unit: MetricUnit,
-    /// Whether lower or higher values are better.
+    /// Direction of better values: lower or higher.
     pub better: Better,
     /// The meaning of the metric in one sentence, for users.
     pub words: &'static str,

@@ -163,7 +163,7 @@ pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// What is printed on standard output.
+/// Output on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Text in the layout of onrush or of the imitated tool.
@@ -181,7 +181,7 @@ pub enum Breakout {
     None,
     /// Connect, first byte and last byte, as in wrk-cmm.
     WrkCmm,
-    /// The same phases and the TLS handshake.
+    /// These phases and the TLS handshake.
     All,
 }
 

@@ -2,12 +2,12 @@
 
 use strsim::damerau_levenshtein;
 
-/// What is wrong with a text, and where.
+/// A flaw of a text, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// Position in characters from the start of the text.
     pub at: usize,
-    /// What is wrong, and the right form.
+    /// The flaw, and the right form.
     pub reason: String,
 }
 

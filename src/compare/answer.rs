@@ -40,7 +40,7 @@ pub fn answer_lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// What the levels of a factor are.
+/// Kind of a factor's levels.
 enum LevelKind {
     /// Numbers of connections or threads in a closed loop, with the option that sets the number.
     Load(&'static str),

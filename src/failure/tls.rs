@@ -106,7 +106,7 @@ pub const IS_IT_TLS: &str = "does that port speak TLS?";
 /// The hint for a connection closed by the server.
 pub const SERVER_LOG: &str = "the server's log may say why";
 
-/// What onrush offers, for servers that require something else.
+/// Offers of onrush, for servers that require something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE, and no keys of \
                            Ed448: see --tls-min, --tls-ciphers and --tls-groups";
 

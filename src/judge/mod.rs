@@ -40,7 +40,7 @@ pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) 
 /// Maximum number of lines below the report of a run without failures and with a known limit.
 const LINES_MAX: usize = 3;
 
-/// What the judge decided about a run.
+/// Decisions of the judge about a run.
 #[derive(Debug)]
 pub struct Judgement {
     /// The limit of the run; `None` if nothing was measured, or for a single request.

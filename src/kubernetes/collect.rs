@@ -269,7 +269,7 @@ fn write_result(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedR
     Ok(())
 }
 
-/// What a line of the log means.
+/// Meaning of a line of the log.
 enum LogEvent {
     /// A line for the user.
     Text(String),

@@ -29,7 +29,7 @@ const OBJECT_MAX: usize = 250_000;
 /// Words in the header and footer of any PEM key.
 const KEY: &[u8] = b"PRIVATE KEY";
 
-/// What the coordinator has to do, which it reads when it starts.
+/// Orders that the coordinator reads when it starts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PodOrders {
     /// The arguments of the command line.

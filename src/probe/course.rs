@@ -51,7 +51,7 @@ impl BaselineRun {
     }
 }
 
-/// What the workers have done by the end of a tick.
+/// Work done by the workers up to the end of a tick.
 pub struct TickCounts<'a> {
     /// The current tick, counted from an arbitrary origin.
     pub tick: u64,

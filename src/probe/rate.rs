@@ -95,7 +95,7 @@ impl MeasuredRate {
         Self::from_ticks(&ticks[ticks.len() - length..], in_flight, bursts)
     }
 
-    /// The same rate in shorter ticks, of which `times` make one of the present ticks.
+    /// Rate in shorter ticks, of which `times` make one of the present ticks.
     pub fn in_shorter_ticks(self, times: u32) -> Self {
         let times = f64::from(times);
         let bursts = Bursts { cycle: self.bursts.cycle * times, ..self.bursts };
@@ -121,12 +121,13 @@ impl MeasuredRate {
         f64::from(self.in_flight) / self.per_tick
     }
 
-    /// The same rate, with a dispersion at least as large as the run suggests.
+    /// Rate with a dispersion at least as large as the run suggests.
     pub fn with_minimum_dispersion(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// The same rate. If the run is too short for a reliable dispersion, that of a Poisson process is the maximum.
+    /// Rate with a credible dispersion. If the run is too short for a reliable one, that of a Poisson process is the
+    /// maximum.
     pub fn with_capped_dispersion(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }

@@ -27,7 +27,7 @@ pub fn request_ends(requests: &Requests) -> Option<String> {
     Some(nonzero_parts(&ends) + &before.unwrap_or_default())
 }
 
-/// What to call the requests that [`request_ends`] covers: `due` or `sent`.
+/// Term for the requests that [`request_ends`] covers: `due` or `sent`.
 pub fn covered_requests(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }

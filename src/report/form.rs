@@ -1,6 +1,6 @@
 //! Prints a document in one of several forms: the text of the report, another tool's, or the document itself.
 //!
-//! The same function produces the output at the end of a run, the output of `onrush show`, and the text of a sum. A
+//! One function produces the output at the end of a run, the output of `onrush show`, and the text of a sum. A
 //! form is only a layout; the figures come from the document.
 
 use std::fmt::Write;
@@ -52,7 +52,7 @@ impl ReportForm {
     ];
 }
 
-/// What to print for one file.
+/// Output for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedReport {
     /// Text for standard output.

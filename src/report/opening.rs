@@ -65,7 +65,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
     load + &machines + &list + &http2 + &rate_line(schedule, "")
 }
 
-/// What ends a run: its duration or its number of requests.
+/// Limit of a run: its duration or its number of requests.
 fn end_condition(stop: Stop) -> String {
     match stop {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),

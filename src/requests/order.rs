@@ -65,7 +65,7 @@ impl RequestNumbering {
         Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
     }
 
-    /// The same numbering for requests whose values also take turns. `turns`: number of values in each cycle.
+    /// This numbering for requests whose values also take turns. `turns`: number of values in each cycle.
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
@@ -76,7 +76,7 @@ impl RequestNumbering {
         self.of_worker(worker, workers)
     }
 
-    /// The same numbering for one of several workers.
+    /// This numbering for one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         let period = self.length / gcd(self.length, self.part.1 * workers);

@@ -58,7 +58,7 @@ impl Listed {
         Ok(self)
     }
 
-    /// The same requests, reduced to those that one of several workers sends.
+    /// These requests, reduced to those that one of several workers sends.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         Self { numbers: self.numbers.of_worker(worker, workers), ..self.clone() }

@@ -193,7 +193,8 @@ fn parse_socket(body: &[u8]) -> Option<SocketInfo> {
     Some(socket)
 }
 
-/// Whether the socket in a message is IPv6, and its local and remote address; `None` if the message is too short.
+/// For the socket in a message: true if it is IPv6, and its local and remote address. `None` if the message is too
+/// short.
 pub fn parse_endpoints(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,

@@ -171,7 +171,7 @@ fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec
     parts.iter().map(of_part).collect()
 }
 
-/// What to report as the backend, io_uring only if all machines use it, and the addresses that any machine uses.
+/// Backend to report, io_uring only if all machines use it, and the addresses that any machine uses.
 fn merge_setups(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();

@@ -14,7 +14,7 @@ use super::until::StopRule;
 /// Maximum time between two hand-overs of a busy worker.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
-/// What a run has done so far.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunProgress<'a> {
     /// Time since the start of the run, or of its warm-up.

@@ -11,7 +11,7 @@ use onrush_plan::{Io, Plan, Spin};
 
 use crate::proc;
 
-/// Whether workers busy-poll, and why, for `-v`.
+/// Busy-polling of the workers and its reason, for `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// True if workers busy-poll.

@@ -42,7 +42,7 @@ struct TailWorker {
     until: u64,
 }
 
-/// What the staying workers measured from the end of the run until they ended.
+/// Measurements of the staying workers from the end of the run until they ended.
 pub struct TailEnd {
     /// Sums of all workers since the end of the run.
     pub totals: Totals,

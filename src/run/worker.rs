@@ -24,7 +24,7 @@ pub struct RunScript {
     pub workers: Vec<WorkerScript>,
 }
 
-/// What one worker gets from the script.
+/// Parts of the script for one worker.
 pub struct WorkerScript {
     /// The bytes of the requests, if the script wrote them before the run and they never change.
     pub prebuilt: Option<Vec<u8>>,
@@ -32,7 +32,7 @@ pub struct WorkerScript {
     pub callbacks: MakeCallbacks,
 }
 
-/// What a worker gets before the run.
+/// Parts that a worker gets before the run.
 pub(super) struct Worker {
     pub config: Config,
     /// When the worker sends its requests.

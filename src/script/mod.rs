@@ -60,7 +60,7 @@ pub use self::phase::{PhaseWatch, ScriptPhase};
 pub use self::shell::end_commands;
 pub use self::statistics::StatisticsView;
 
-/// What a script needs to start, including the parts of the command line that it can see.
+/// Requirements of a script at its start, including the parts of the command line that it can see.
 #[derive(Clone)]
 pub struct ScriptSetting<'a> {
     /// Path of the script's file.

@@ -120,7 +120,7 @@ impl LuaState {
         matches!(self.lua.globals().get(name), Ok(Value::Function(_)))
     }
 
-    /// What the script has decided about its thread.
+    /// Decisions of the script about its thread.
     pub fn decisions(&self) -> &Decisions {
         &self.decisions
     }

@@ -15,7 +15,7 @@ use super::{
 pub struct SearchResult<'a> {
     /// Why the search ended.
     pub ended: SearchEnd,
-    /// What was found, with the load.
+    /// Finding, with the load.
     pub kind: ResultKind,
     /// Interval of the limit. `None` if no load held, if none failed, or if loads are counted and the limit is known
     /// exactly.
@@ -34,7 +34,7 @@ pub struct SearchResult<'a> {
     pub look: Option<ClosedLoop>,
 }
 
-/// What a search has found out about the limit.
+/// Findings of a search about the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
     /// The highest confirmed load.

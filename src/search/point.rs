@@ -290,7 +290,7 @@ mod tests {
         stalled(means_ms, completed, holds, Duration::ZERO)
     }
 
-    /// The same run, with a stall of onrush.
+    /// This run, with a stall of onrush.
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stalled: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };

@@ -7,7 +7,7 @@ use onrush_plan::search::{Search, SearchVariable};
 
 use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, length, runs_before_first_success};
 
-/// What a search does next.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Make another run.

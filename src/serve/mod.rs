@@ -83,7 +83,7 @@ pub struct ServeOptions {
     pub tls: bool,
 }
 
-/// What to listen on, with how many threads, and whether with TLS.
+/// Addresses to listen on, number of threads, and TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
     /// The address to listen on; port 0 picks a free port.

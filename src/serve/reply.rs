@@ -7,13 +7,13 @@ use super::response::{Response, ResponseForm};
 pub(super) struct Reply {
     /// A response to send before the body is received, if any.
     pub early: Option<Response>,
-    /// What to do after the body.
+    /// Action after the body.
     pub then: AfterBody,
     /// True if the request is counted in `/stats`.
     pub counts: bool,
 }
 
-/// What to do after the request body.
+/// Action after the request body.
 #[derive(Debug)]
 pub(super) enum AfterBody {
     /// Sends this response.

@@ -14,7 +14,7 @@ pub(super) struct RequestHead<'a> {
     pub method: &'a [u8],
     /// The request target as sent: path and query.
     pub target: &'a [u8],
-    /// Whether the connection stays open after the response, and how that is announced.
+    /// Persistence of the connection after the response, and its announcement.
     pub persistence: Persistence,
     /// The state of the request body; `None` if the request has none.
     pub body: Option<RequestBody>,
@@ -24,7 +24,7 @@ pub(super) struct RequestHead<'a> {
     pub size: usize,
 }
 
-/// Whether a connection stays open after a response, and whether the head announces it.
+/// Persistence of a connection after a response, and its announcement in the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Persistence {
     /// Open, as HTTP/1.1 assumes.

@@ -20,7 +20,7 @@ pub(super) struct Response {
     pub message: ResponseStart,
     /// The rest of the body, generated while it is sent.
     pub stream: Option<BodyStream>,
-    /// What happens to the connection after the response.
+    /// Fate of the connection after the response.
     pub end: AfterResponse,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct ResponseHead {
     pub status: u16,
     /// Fields other than `Content-Type` and `Connection`, as whole lines.
     pub fields: Cow<'static, str>,
-    /// What the head announces about the connection; not used over HTTP/2.
+    /// Announcement of the head about the connection; not used over HTTP/2.
     pub persistence: Persistence,
 }
 
-/// What happens to a connection after a response.
+/// Fate of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterResponse {
     /// Stays open for the next request.
@@ -70,12 +70,12 @@ pub(super) enum AfterResponse {
     Hang,
 }
 
-/// What a request demands of the form of its response.
+/// Demands of a request on the form of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseForm {
     /// True if only the head is sent, as for HEAD.
     pub head_only: bool,
-    /// What the head announces about the connection.
+    /// Announcement of the head about the connection.
     pub persistence: Persistence,
 }
 
@@ -191,12 +191,12 @@ impl ResponseHead {
 }
 
 impl ResponseForm {
-    /// The same form, with the close of the connection announced.
+    /// This form, with the close of the connection announced.
     pub(super) fn announcing_close(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
-    /// What happens to the connection according to the announcement.
+    /// Fate of the connection according to the announcement.
     pub(super) fn announced_fate(self) -> AfterResponse {
         if self.persistence == Persistence::Close { AfterResponse::Close } else { AfterResponse::Next }
     }

@@ -12,7 +12,7 @@ pub(super) struct PathRoute {
     pub path: &'static str,
     /// The argument and query that the path takes, for the help.
     pub usage: &'static str,
-    /// What the path does, in one line for the help.
+    /// Behaviour of the path, in one line for the help.
     pub about: &'static str,
     /// Keys allowed in the query.
     keys: &'static [&'static str],

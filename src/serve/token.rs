@@ -1,4 +1,4 @@
-//! What an event, a timer or a wakeup is for.
+//! Tokens of events, timers and wakeups.
 
 /// Names what an event is for: the listener, the stop signal, the inbox, or the connection in a
 /// slot.

@@ -2,7 +2,7 @@
 
 use super::sent::SendResult;
 
-/// What the thread does after a connection's turn.
+/// Action of the thread after a connection's turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterTurn {
     /// Wait for the next event.
@@ -21,7 +21,7 @@ pub(super) enum AfterTurn {
 pub(super) const STEPS_PER_TURN: usize = 16;
 
 impl AfterTurn {
-    /// What ends the turn after bytes were handed to the kernel; `None` if the turn continues.
+    /// End of the turn after bytes were handed to the kernel; `None` if the turn continues.
     pub(super) fn after_send(sent: SendResult) -> Option<Self> {
         match sent {
             SendResult::All => None,

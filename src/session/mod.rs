@@ -24,7 +24,7 @@ const SILENT_MAX: Duration = Duration::from_secs(5);
 /// Time between two checks for a signal while waiting for the resolver.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// What a run leaves behind.
+/// Remains of a run.
 pub struct SessionResult {
     /// Measurements of the run.
     pub outcome: Outcome,

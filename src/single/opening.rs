@@ -1,4 +1,4 @@
-//! What a single run prints before it starts.
+//! Output of a single run before it starts.
 
 use std::time::Instant;
 

@@ -37,7 +37,7 @@ use crate::record::{Between, Document};
 use crate::saved::{self, Read, SavedRun};
 use column::TableColumn;
 
-/// What to tabulate, and how.
+/// Contents and form of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// Files and folders to read, at least one.

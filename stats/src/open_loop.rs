@@ -45,7 +45,7 @@ pub struct OpenLoopStats<C: Count> {
     pub dropped: u64,
     /// Requests due and not sent by the end of the run.
     pub unsent: u64,
-    /// Those of the `dropped` and `unsent` requests that were held back while late ones were caught up slowly
+    /// Number of the `dropped` and `unsent` requests that were held back while late ones were caught up slowly
     /// (`--catch-up`).
     pub held_back: u64,
     /// Batched receives (`--send-slice`) without a usable kernel timestamp. They are assigned the time at which they

@@ -18,7 +18,7 @@ cases! {
     forbidden_congestion_controls_list_allowed_ones (Once) needs "setpriv --bounding-set -net_admin true";
 }
 
-/// What `ss` prints about the client's side of each connection when its first request arrives.
+/// Output of `ss` about the client's side of each connection when its first request arrives.
 type SsLines = Arc<Mutex<Vec<String>>>;
 
 /// A server that asks `ss` about its clients, and responds only after it has asked about this many.

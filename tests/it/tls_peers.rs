@@ -62,7 +62,7 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
     (params, KeyPair::generate().expect("a key can be made"))
 }
 
-/// What a server has observed of its clients.
+/// Observations of a server about its clients.
 #[derive(Default)]
 pub struct HandshakeCounts {
     pub handshakes: u64,

@@ -69,7 +69,7 @@ struct FlightFigures {
     answered: f64,
     /// Mean number of connections with a request in flight.
     busy: f64,
-    /// What the other connections were doing, if measured.
+    /// Activity of the other connections, if measured.
     places: Option<Places>,
     /// True if a connection serves only one or two requests, so that connecting is part of the load.
     reconnects: bool,

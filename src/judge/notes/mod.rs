@@ -83,7 +83,7 @@ fn has_note(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
-/// What the verdict and hanging requests imply for more connections.
+/// Consequence of the verdict and of hanging requests for more connections.
 fn advise_on_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
     let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return ConnectionsAdvice::Unknown };
     let load = &evidence.load;

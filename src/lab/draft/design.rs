@@ -22,7 +22,7 @@ use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 /// Maximum number of points in an experiment.
 const POINTS_MAX: usize = 10_000;
 
-/// What the command line, not the outline, decides about the experiment.
+/// Decisions of the command line, not the outline, about the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
     pub folder: ResultDestination,

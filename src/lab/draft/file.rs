@@ -17,7 +17,7 @@ use crate::cli::units;
 pub(super) struct FileFault {
     /// Number of the line, from 1; `None` if the mistake concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong, as a sentence.
+    /// The fault, as a sentence.
     pub words: String,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct OutlineFactor {
     pub levels: Vec<OutlineLevel>,
 }
 
-/// What a level sets, and its label if it has one.
+/// Setting of a level, and its label if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineLevel {
     pub label: Option<String>,

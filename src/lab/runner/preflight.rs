@@ -36,7 +36,7 @@ pub(super) struct FirstResponse {
     /// True if the user specified which statuses are successful.
     #[serde(skip)]
     has_list: bool,
-    /// What is wrong with the response, if it failed a check.
+    /// Fault of the response, if it failed a check.
     #[serde(skip)]
     failed_check: Option<String>,
 }

@@ -365,7 +365,7 @@ fn samples_file_name(name: &str) -> String {
     format!("sockets-{name}.ndjson")
 }
 
-/// What a session of one run gave.
+/// Result of a session of one run.
 struct AttemptResult {
     document: Option<Box<Document>>,
     /// Number of notes that cast doubt on the result. They come first.

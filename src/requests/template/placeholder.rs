@@ -16,7 +16,7 @@ pub struct Placeholder {
     pub filters: Vec<ValueFilter>,
 }
 
-/// What a placeholder is filled with.
+/// Source of a placeholder's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceholderKind {
     /// The number of the request in the run, from 1.

@@ -27,7 +27,7 @@ use crate::run::outcome::WorkerShare;
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
 
-/// What happens to a worker in a simulation.
+/// Event of a worker in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkerFate {
     /// Nothing happens to the worker.

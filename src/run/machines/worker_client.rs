@@ -127,7 +127,7 @@ pub struct WorkerClient {
     is_over: Arc<AtomicBool>,
 }
 
-/// What a worker needs in order to join a run.
+/// Requirements of a worker that joins a run.
 pub struct Joining<'a> {
     /// The coordinator's address as typed.
     pub coordinator: &'a str,

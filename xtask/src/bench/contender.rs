@@ -76,7 +76,7 @@ impl Contender {
         Self { name, change, ..ONRUSH }
     }
 
-    /// The same contender in the other build; `None` for other programs.
+    /// This contender in the other build; `None` for other programs.
     pub fn before(self) -> Option<Self> {
         self.program.is_onrush().then_some(Self { is_before: true, ..self })
     }

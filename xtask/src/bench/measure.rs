@@ -6,7 +6,7 @@ use super::contender::Contender;
 use super::median::MedianEstimate;
 use super::work::BenchWork;
 
-/// What is measured in a row, and in which unit.
+/// Measure of a row, and its unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Unit of the values, unique to this measure.
@@ -41,7 +41,7 @@ pub enum Counter {
     Evidence,
 }
 
-/// What one contender did in one round.
+/// Result of one contender in one round.
 #[derive(Clone, Debug, Default)]
 pub struct RoundSample {
     /// Requests with a response, as reported by the generator.

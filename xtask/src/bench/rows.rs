@@ -153,7 +153,7 @@ const fn script(options: &'static [&'static str]) -> BenchWork {
     BenchWork { options, ..SMALL }
 }
 
-/// The same work without the feature under test.
+/// This work without the feature under test.
 const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| BenchWork {
     options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
     ..work
@@ -181,12 +181,12 @@ const NO_RESUMPTION: Contender =
 
 /// Each request is sent at its due time.
 const EXACT: Contender = contender("onrush -R, busy-polling", ONRUSH.program);
-/// The same rate over HTTP/1.1.
+/// This rate over HTTP/1.1.
 const EXACT_HTTP1: Contender = Contender {
     change: |work| BenchWork { target: BenchTarget::Http1, streams: 0, ..work },
     ..contender("onrush -R, HTTP/1.1", ONRUSH.program)
 };
-/// The same rate, woken by the kernel.
+/// This rate, woken by the kernel.
 const ASLEEP: Contender =
     Contender::onrush("onrush -R --spin off", |work| BenchWork { options: &["--spin", "off", "-o", RESULT], ..work });
 /// Requests are sent together, at the ends of slices.
@@ -194,7 +194,7 @@ const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |wor
     options: &["--spin", "off", "--send-slice", "200us"],
     ..work
 });
-/// The same rate, as coarse as wrk2's timers.
+/// This rate, as coarse as wrk2's timers.
 const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| BenchWork {
     options: &["--spin", "off", "--send-slice", "1ms"],
     ..work

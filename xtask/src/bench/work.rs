@@ -9,7 +9,7 @@ pub const RESULT: &str = "target/bench/result.json";
 pub const UPLOADED: &str = "target/bench/uploaded";
 /// A list of 10,000 requests, written before the first round.
 pub const LIST: &str = "target/bench/list.txt";
-/// The same list, with 200 names.
+/// This list, with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
 /// A file of 10,000 rows for placeholders, written before the first round.
@@ -71,7 +71,7 @@ pub struct BenchWork {
 }
 
 impl BenchWork {
-    /// The same work with this number of requests. At a gate, there are as many connections, each of which sends one.
+    /// This work with this number of requests. At a gate, there are as many connections, each of which sends one.
     pub const fn of_requests(self, requests: u32) -> Self {
         match self.target {
             BenchTarget::Gate(_) => {
