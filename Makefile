@@ -112,7 +112,7 @@ pictures: tools ## redraw the pictures in docs/pictures from real runs
 
 simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]
 	@export RUST_BACKTRACE=0 SIMULATE_SECONDS=$(SECONDS) SIMULATE_SEED=$(or $(SEED),$$(date +%s)000)
-	cargo test --package onrush --lib -- --exact --show-output \
+	cargo test --package onrush-load --lib -- --exact --show-output \
 	    run::tests::random::random_runs_keep_all_invariants \
 	    run::machines::tests::arrived_rows_are_summed_once
 

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, CommandWork, CompletionWord};
-use crate::program::{EXIT_WRONG, print_noted};
-use crate::record;
-use crate::report::form::{self, PrintedReport, ReportForm};
-use crate::saved;
+use onrush_lab::saved;
+use onrush_load::cli::arguments::{Subcommand, switch, text};
+use onrush_load::cli::{Command, CommandWork, CompletionWord};
+use onrush_load::program::{EXIT_WRONG, print_noted};
+use onrush_load::record;
+use onrush_load::report::form::{self, PrintedReport, ReportForm};
 
 /// The command `onrush show`.
 pub const COMMAND: Command = Command {

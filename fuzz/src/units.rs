@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onrush::cli::units::{parse_count, parse_time};
+use onrush_load::cli::units::{parse_count, parse_time};
 use onrush_plan::Dialect;
 
 use crate::COMPAT;

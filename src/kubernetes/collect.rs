@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use flate2::read::GzDecoder;
+use onrush_load::program::{EXIT_WRONG, Screen, say};
 use onrush_plan::file_contents;
 use onrush_text::{escape, escape_controls_in_lines};
 use serde_json::Value;
@@ -17,7 +18,6 @@ use tempfile::Builder;
 use super::kubectl::Kubectl;
 use super::log::{LineMark, LogLine, ResultDigest, UnreadableLine};
 use super::manifest::{Component, MARK, selector};
-use crate::program::{EXIT_WRONG, Screen, say};
 
 /// Poll interval for the state of a pod.
 const LOOK: Duration = Duration::from_secs(1);

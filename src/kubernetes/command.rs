@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use aws_lc_rs::rand;
+use onrush_load::cli::arguments::{HELP, Setter, help, path, switch, text};
+use onrush_load::cli::described::Described;
+use onrush_load::cli::flags::{self, Id};
+use onrush_load::cli::front::{Front, Item, Misuse};
+use onrush_load::cli::units::parse_size;
+use onrush_load::cli::{Command, CommandWork, CompletionWord, hints};
+use onrush_load::program::{print, say};
 use onrush_plan::Dialect;
 
 use super::collect::{Collect, collect_run};
 use super::manifest::{Manifest, Placement};
 use super::packed::PackedRun;
 use super::pod;
-use crate::cli::arguments::{HELP, Setter, help, path, switch, text};
-use crate::cli::described::Described;
-use crate::cli::flags::{self, Id};
-use crate::cli::front::{Front, Item, Misuse};
-use crate::cli::units::parse_size;
-use crate::cli::{Command, CommandWork, CompletionWord, hints};
-use crate::program::{print, say};
 
 /// The command `onrush kubernetes`.
 pub const COMMAND: Command = Command {

@@ -7,10 +7,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
+use onrush_load::run;
 use onrush_text::{error_reason, escape};
 use serde_json::Value;
-
-use crate::run;
 
 /// Maximum size of a call's output in bytes: far more than any result or object has.
 const OUTPUT_MAX: u64 = 256 << 20;

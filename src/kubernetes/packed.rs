@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use onrush_lab::search::SEARCH;
+use onrush_load::cli::{InsteadOfRun, Invocation, parse_shown};
 use onrush_plan::{Plan, file_contents};
 use serde::{Deserialize, Serialize};
 
 use super::log::{LineMark, is_valid_name};
-use crate::cli::{InsteadOfRun, Invocation, parse_shown};
-use crate::search::SEARCH;
 use onrush_plan::token::Token;
 
 /// Mount paths of the Secret and the ConfigMap in the pods, and the folder for results.

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use onrush_load::cli::{Invocation, parse_shown};
+use onrush_load::program::{EXIT_WRONG, Signals, print, say};
+use onrush_load::single;
 use onrush_plan::file_contents;
 
 use super::log::{LineMark, LogLine, ResultDigest};
 use super::packed::{PodOrders, RESULTS, search_options};
-use crate::cli::{Invocation, parse_shown};
-use crate::program::{EXIT_WRONG, Signals, print, say};
-use crate::single;
 
 /// Maximum wait for results to be fetched.
 const WAIT: Duration = Duration::from_secs(600);

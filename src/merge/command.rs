@@ -4,19 +4,19 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use onrush_load::cli::arguments::{Subcommand, path, switch};
+use onrush_load::cli::{Command, CommandWork, CompletionWord};
+use onrush_load::program::{
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
+    highest_precedence, print_noted, say, until_signal,
+};
+use onrush_load::record::Document;
+use onrush_load::record::gate::Gate;
+use onrush_load::report::form::PrintedReport;
 use onrush_plan::{Output, OutputKind};
 use onrush_text::escape_controls;
 
 use super::Merge;
-use crate::cli::arguments::{Subcommand, path, switch};
-use crate::cli::{Command, CommandWork, CompletionWord};
-use crate::program::{
-    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
-    highest_precedence, print_noted, say, until_signal,
-};
-use crate::record::Document;
-use crate::record::gate::Gate;
-use crate::report::form::PrintedReport;
 
 /// The command `onrush merge`.
 pub const COMMAND: Command = Command {

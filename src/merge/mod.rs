@@ -11,16 +11,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
+use onrush_lab::saved;
+use onrush_load::cli;
+use onrush_load::files::export;
+use onrush_load::files::{self, FileStates, Files};
+use onrush_load::judge;
+use onrush_load::record::{self, Different, Document, Named, Note, NoteId};
+use onrush_load::report::form::{self, PrintedReport, ReportForm};
 use onrush_plan::{Output, OutputKind};
 use onrush_text::escape_controls;
-
-use crate::cli;
-use crate::files::export;
-use crate::files::{self, FileStates, Files};
-use crate::judge;
-use crate::record::{self, Different, Document, Named, Note, NoteId};
-use crate::report::form::{self, PrintedReport, ReportForm};
-use crate::saved;
 
 /// The results to add up, and where the sum goes.
 #[derive(Clone, Debug)]

@@ -120,8 +120,8 @@ fn unusable_sources_are_named(context: &Context) {
 }
 
 fn ipv6_ranges_work(context: &Context) {
-    let served = onrush::serve::ServeConfig { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
-    let served = onrush::serve::EmbeddedServer::start(&served).expect("it starts");
+    let served = onrush_serve::ServeConfig { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
+    let served = onrush_serve::EmbeddedServer::start(&served).expect("it starts");
     for (sources, code) in [("::1", 0), ("::1/128", 0), ("::2", 1), ("::1/126", 1)] {
         let onrush = context.onrush().words("-c2 -n20 -b").word(sources);
         let output = onrush.word(format!("http://{}/", served.address())).run_plain();

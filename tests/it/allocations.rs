@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush::serve::EmbeddedServer;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, Uring};
 use onrush_engine::{Callbacks, Config, Engine, Job, Pacer, Repeated, Rules, Scale, WorkerLink};
 use onrush_proto::{Request, RequestParts};
+use onrush_serve::EmbeddedServer;
 
 use crate::counting;
 use crate::harness::{Context, cases, target};

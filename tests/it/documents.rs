@@ -19,7 +19,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use onrush::serve::EmbeddedServer;
+use onrush_serve::EmbeddedServer;
 use rustix::process::Signal;
 
 use crate::harness::{self, Context, Onrush, Scratch, cases, signal, target};
@@ -145,8 +145,8 @@ fn troubleshooting_examples_match(context: &Context) {
 
 fn troubleshooting_quotes_existing_messages(context: &Context) {
     let mut source = read("Makefile");
-    for directory in ["src", "engine/src", "plan/src", "proto/src", "stats/src", "text/src"] {
-        append_sources(&root().join(directory), &mut source);
+    for package in [".", "engine", "lab", "load", "plan", "proto", "serve", "stats", "text"] {
+        append_sources(&root().join(package).join("src"), &mut source);
     }
     // Neither comments nor line breaks inside strings are printed.
     let printed: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();

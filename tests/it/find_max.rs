@@ -1,5 +1,5 @@
 //! Searches for the highest load: results, output and refusals of the whole program. Decisions and accuracy of searches
-//! are simulated in src/search.
+//! are simulated in lab/src/search.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

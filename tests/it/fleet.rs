@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush::run::Interrupt;
-use onrush::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
-use onrush::run::machines::worker_client::{Joining, WorkerClient, WorkerCommand};
+use onrush_load::run::Interrupt;
+use onrush_load::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
+use onrush_load::run::machines::worker_client::{Joining, WorkerClient, WorkerCommand};
 use onrush_plan::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 

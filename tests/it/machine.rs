@@ -8,7 +8,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use onrush::run::Target;
+use onrush_load::run::Target;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -115,8 +115,8 @@ fn thread_cpu_times_add_up_to_process_time(context: &Context) {
     assert!(unaccounted_s.iter().all(|seconds| (-0.02..0.1).contains(seconds)), "{document}");
 }
 
-// Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither
-// processor time nor a network are in `limits_are_known_in_virtual_time` (simulation.rs).
+// Verdicts: each rule is in `each_situation_has_its_verdict` (load/src/judge/verdict/tests.rs), and those that need
+// neither processor time nor a network are in `limits_are_known_in_virtual_time` (simulation.rs).
 
 /// Prints a verdict, and checks its limit and findings.
 fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
@@ -124,7 +124,7 @@ fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
     assert_limited(verdict, limited_by, findings);
 }
 
-/// Covered by `each_situation_has_its_verdict`. `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs)
+/// Covered by `each_situation_has_its_verdict`. `target_cpu_time_counts_from_the_start` (load/src/run/monitor/poller.rs)
 /// covers the observation of processor time.
 fn starved_targets_are_the_limit(context: &Context) {
     let script = "
@@ -203,8 +203,8 @@ while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=T
     limited(&verdict, "target", &["delayed_ack"]);
 }
 
-/// Covered by `each_situation_has_its_verdict`. `accept_queue_overflows_are_seen` (src/run/monitor/poller.rs) covers the
-/// observation of the queue.
+/// Covered by `each_situation_has_its_verdict`. `accept_queue_overflows_are_seen` (load/src/run/monitor/poller.rs) covers
+/// the observation of the queue.
 fn targets_not_accepting_are_the_limit(context: &Context) {
     let script = "
 listener = listen(1)
@@ -239,8 +239,8 @@ fn seen(context: &Context, words: &str) -> Target {
     seen.target.expect("the target was seen")
 }
 
-/// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs) and
-/// `busiest_thread_is_found` (src/run/monitor/processes.rs).
+/// Covered by `target_cpu_time_counts_from_the_start` (load/src/run/monitor/poller.rs) and
+/// `busiest_thread_is_found` (load/src/run/monitor/processes.rs).
 fn busiest_threads_of_targets_are_observed(context: &Context) {
     // One thread that works without requests, and others that respond.
     let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
@@ -260,7 +260,7 @@ fn busiest_threads_of_targets_are_observed(context: &Context) {
     assert!(network.busy.unwrap() > 0.0 && network.out_of_order == Some(0.0), "{target:?}");
 }
 
-/// Covered by its namesake in src/run/monitor/poller.rs.
+/// Covered by its namesake in load/src/run/monitor/poller.rs.
 fn all_processes_of_a_target_are_counted(context: &Context) {
     let server = LoggingServer::nginx_workers(2);
     let target = seen(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
@@ -268,7 +268,7 @@ fn all_processes_of_a_target_are_counted(context: &Context) {
     assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
 }
 
-/// Covered by its namesake in src/run/monitor/poller.rs.
+/// Covered by its namesake in load/src/run/monitor/poller.rs.
 fn replacement_child_processes_are_counted(context: &Context) {
     let script = "
 listener = listen(64)
@@ -281,7 +281,7 @@ answer(peer)";
     assert!(!target.ended && target.cpus_used > 0.0, "{target:?}");
 }
 
-/// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs).
+/// Covered by `target_cpu_time_counts_from_the_start` (load/src/run/monitor/poller.rs).
 fn target_work_during_warm_up_is_ignored(context: &Context) {
     let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
     // Half a second of work before the first response, then a request per second.
@@ -289,7 +289,7 @@ fn target_work_during_warm_up_is_ignored(context: &Context) {
     assert!(target.cpus_used < 0.2, "{target:?}");
 }
 
-/// Covered by its namesake in src/run/monitor/poller.rs.
+/// Covered by its namesake in load/src/run/monitor/poller.rs.
 fn accept_queue_overflows_are_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
@@ -299,14 +299,14 @@ fn accept_queue_overflows_are_seen(context: &Context) {
     assert!(listening.overflows.unwrap() >= 1, "{target:?}");
 }
 
-/// Covered by `dead_targets_are_reported_ended` (src/run/monitor/poller.rs).
+/// Covered by `dead_targets_are_reported_ended` (load/src/run/monitor/poller.rs).
 fn dying_targets_are_observed(context: &Context) {
     let server = Python::start("listener = listen(64)\nlistener.accept()\ntime.sleep(0.7)\nos._exit(1)");
     let target = seen(context, &format!("-c2 -t1 -d2s {}", server.url()));
     assert!(target.ended && target.processes == 1, "{target:?}");
 }
 
-/// Covered by its namesake in src/run/monitor/poller.rs.
+/// Covered by its namesake in load/src/run/monitor/poller.rs.
 fn unix_socket_targets_are_found(context: &Context) {
     let scratch = Scratch::new("monitor");
     let path = scratch.path().join("socket");

@@ -1,13 +1,13 @@
-//! Observations of a target on this machine. `src/run/monitor/poller.rs` tests each step, and `machine.rs` whole runs
-//! on a quiet machine: the poller takes so little processor time that its schedule is unknown on a busy machine.
+//! Observations of a target on this machine. `load/src/run/monitor/poller.rs` tests each step, and `machine.rs` whole
+//! runs on a quiet machine: the poller takes so little processor time that its schedule is unknown on a busy machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use onrush::cli::{self, Commands, Invocation};
-use onrush::run::{Interrupt, Outcome, Unobserved};
-use onrush::session;
+use onrush_load::cli::{self, Commands, Invocation};
+use onrush_load::run::{Interrupt, Outcome, Unobserved};
+use onrush_load::session;
 
 use crate::harness::{Context, cases};
 

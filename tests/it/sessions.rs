@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush::cli::{self, Commands, Invocation};
-use onrush::run::{Clock, Interrupt, Listener, Observer, RunEnd};
-use onrush::session::{self, SessionResult};
+use onrush_load::cli::{self, Commands, Invocation};
+use onrush_load::run::{Clock, Interrupt, Listener, Observer, RunEnd};
+use onrush_load::session::{self, SessionResult};
 use onrush_plan::Plan;
 
 use crate::counting::live_bytes;
@@ -118,7 +118,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     assert_eq!(said, b"says.lua, thread 1: here\nsays.lua, thread 2: here\n");
     assert!(deaf.said.lock().expect("no thread panics while writing").is_empty());
     let exits = run(&format!("{load} -n 10 -s {} {url}", scripts.join("exits.lua").display()));
-    assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process continues");
+    assert!(exits.is_err_and(|error| error.is::<onrush_load::script::Exit>()), "and this process continues");
 }
 
 /// Two simultaneous sessions.

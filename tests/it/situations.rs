@@ -3,7 +3,7 @@
 //! A closed loop with n requests in flight has min(n, workers) ÷ service time responses per second, whatever the
 //! distribution of the times. Where the machine is slower, the true value is measured. Half of the situations run while
 //! a busy loop takes processor time. `SITUATIONS` in the environment is their number, `SITUATIONS_SEED` the first seed.
-//! Situations in virtual time are in `src/single/situations.rs`.
+//! Situations in virtual time are in `load/src/single/situations.rs`.
 
 use std::collections::BTreeMap;
 use std::env;

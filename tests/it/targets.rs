@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use onrush::serve::{EmbeddedServer, ServeConfig};
+use onrush_serve::{EmbeddedServer, ServeConfig};
 
 use crate::harness::{Context, Scratch, cases, fetch_target_counts, target, url};
 use crate::results::{document, number};

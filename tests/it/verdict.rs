@@ -1,5 +1,5 @@
 //! The limit of a run with a real target, generator and network, whatever else the machine does. If several limits
-//! remain, the rules decide: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual time in
+//! remain, the rules decide: these are tested in `load/src/judge/verdict/tests.rs`, on runs in virtual time in
 //! `simulation.rs`, and on a quiet machine in `machine.rs`.
 
 use std::process::Command;

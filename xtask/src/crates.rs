@@ -124,7 +124,7 @@ mod tests {
     fn packaged_crates_include_build_time_code() {
         let crates = in_program().unwrap();
         let has = |name: &str| crates.iter().any(|of| of.id.0 == name);
-        for name in ["onrush", "onrush-engine", "rustls", "aws-lc-sys", "luajit-src"] {
+        for name in ["onrush", "onrush-load", "rustls", "aws-lc-sys", "luajit-src"] {
             assert!(has(name), "{name} is missing");
         }
         // Not in the program: build tools, macros, and dependencies of tests, other platforms or other features.
