@@ -54,18 +54,18 @@ impl Token {
         let metadata = file.metadata().map_err(|error| refused(error_reason(&error)))?;
         let mode = metadata.permissions().mode();
         if metadata.is_dir() {
-            return Err(refused("it is a folder".to_owned()));
+            return Err(refused("this is a folder; name a file".to_owned()));
         }
         // A volume mounted by a container engine for this single process is as private as the process, whatever its
         // mode.
         let is_volume = fstatvfs(&file).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY));
         if mode & 0o077 != 0 && !is_volume {
-            return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
+            return Err(refused(format!("other users can read it; run chmod 600 '{}'", path.display())));
         }
         let text = read_beginning(&mut file).map_err(|error| refused(error_reason(&error)))?;
         Self::parse(text.trim()).ok_or_else(|| {
             refused(format!(
-                "it must have 64 hexadecimal digits, a new secret for every run: openssl rand -hex 32 > '{}'",
+                "not a secret of 64 hexadecimal digits; make one for every run: openssl rand -hex 32 > '{}'",
                 path.display()
             ))
         })
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         let said = Token::read(&path).err().unwrap().to_string();
-        assert_eq!(said, format!("--token-file {path:?}: others may read it: chmod 600 '{}'", path.display()));
+        assert_eq!(said, format!("--token-file {path:?}: other users can read it; run chmod 600 '{}'", path.display()));
         let private = OpenOptions::new().write(true).create_new(true).mode(0o600).to_owned();
         for (name, text) in [("short", "ab"), ("long", &"a".repeat(65)), ("words", &"é".repeat(32)), ("empty", "")] {
             let path = scratch.path().join(name);

@@ -22,13 +22,13 @@ struct Envelope<P> {
 #[derive(Debug, Error)]
 pub enum UnfitPlan {
     /// The text is not a plan.
-    #[error("this is not a plan: {0}")]
+    #[error("not a valid plan: {0}")]
     Text(#[from] serde_json::Error),
     /// The plan is in another version of the format.
-    #[error("this is a plan of version {0}, and this onrush supports version {VERSION}")]
+    #[error("the plan has version {0}, but this onrush supports version {VERSION}")]
     Version(u32),
     /// The plan's values contradict each other.
-    #[error("this is not a plan: {0}")]
+    #[error("not a valid plan: {0}")]
     Contradiction(&'static str),
 }
 
@@ -55,10 +55,10 @@ impl Plan {
         let plan: Self = serde_json::from_value(plan)?;
         let Load { threads, connections, max_inflight } = plan.load;
         if threads == 0 || connections < threads {
-            return Err(UnfitPlan::Contradiction("every thread needs a connection, and at least one thread is needed"));
+            return Err(UnfitPlan::Contradiction("it needs at least one thread, and a connection for every thread"));
         }
         if max_inflight < connections {
-            return Err(UnfitPlan::Contradiction("fewer connections are allowed than there are at first"));
+            return Err(UnfitPlan::Contradiction("the limit on connections is below their initial number"));
         }
         if plan.stop == (Stop { duration: None, requests: None }) {
             return Err(UnfitPlan::Contradiction("nothing ends the run"));

@@ -86,7 +86,7 @@ struct LoggedResult {
 impl LogCollector<'_> {
     fn carry_out(&mut self) -> anyhow::Result<u8> {
         if !self.asked.into.is_dir() {
-            bail!("--into {:?}: there is no such folder", self.asked.into);
+            bail!("--into {:?}: no such folder; create it, or name another", self.asked.into);
         }
         let pod = self.wait_for_coordinator()?;
         let (mut has_fetched, mut has_read) = (Ok(()), Ok(()));
@@ -102,13 +102,13 @@ impl LogCollector<'_> {
         let Some((code, named)) = self.results.exit else {
             let pods =
                 self.kubectl.query_objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
-            let state = pods.first().map_or_else(|| "it was deleted".to_owned(), pod_state);
+            let state = pods.first().map_or_else(|| "deleted".to_owned(), pod_state);
             // Complete results are written even if the log is incomplete.
             let written = self.write_results();
             self.report_failed_pods();
             has_read?;
             written?;
-            bail!("the coordinator's log breaks off before the end of the run; its pod: {state}");
+            bail!("the coordinator's log breaks off before the end of the run; state of its pod: {state}");
         };
         let written = self.write_results();
         if code != 0 {
@@ -118,13 +118,13 @@ impl LogCollector<'_> {
         has_fetched.and(written)?;
         if self.results.named < named {
             bail!(
-                "only {} of {named} results are still in the log: the cluster has deleted its beginning; next time \
-                 --log-max 0 leaves results in the pod, for ten minutes",
+                "only {} of {named} results are left in the log, because the cluster deleted its beginning; with \
+                 --log-max 0 results wait in the pod instead, for ten minutes",
                 self.results.named
             );
         }
         if self.results.is_damaged {
-            bail!("a line of the log about results is damaged; compare what was written with kubectl logs {pod}");
+            bail!("a line of the log about results is damaged; compare the written files with kubectl logs {pod}");
         }
         Ok(code)
     }
@@ -134,8 +134,12 @@ impl LogCollector<'_> {
         let job = Component::Coordinator.job(&self.asked.run);
         let jobs = self.kubectl.query_objects(&["get", "job", &job])?;
         let mark = jobs.first().and_then(|job| job["metadata"]["annotations"][MARK].as_str());
-        let mark =
-            mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}, which tells lines about results from others: something has removed it, or another version has written it; kubectl logs job/{job} has the report"))?;
+        let mark = mark.ok_or_else(|| {
+            anyhow!(
+                "the Job {job} has no annotation {MARK}, so results in its log cannot be \
+                                        recognized; kubectl logs job/{job} shows the report"
+            )
+        })?;
         self.results.mark = LineMark(mark.to_owned());
         let selector = Component::Coordinator.selector(&self.asked.run);
         let mut said = String::new();
@@ -152,9 +156,9 @@ impl LogCollector<'_> {
                 None => {
                     let jobs = self.kubectl.query_objects(&["get", "job", &job])?;
                     if let Some(ended) = jobs.first().and_then(job_outcome) {
-                        bail!("the coordinator has no pod any more: {ended}");
+                        bail!("the coordinator's pod is gone: {ended}");
                     }
-                    format!("there is none yet (kubectl describe job {job})")
+                    format!("not created yet (kubectl describe job {job})")
                 }
             };
             if state != said {
@@ -251,7 +255,7 @@ impl LogCollector<'_> {
         let selector = selector(&self.asked.run);
         let rest = self.kubectl.output(&["delete", "service,secret,configmap", "-l", &selector, "--wait=false"]);
         if let Err(error) = ended.and(rest) {
-            say(&format!("onrush kubernetes: not all that the run needed was deleted: {error:#}"));
+            say(&format!("onrush kubernetes: some objects of the run were not deleted: {error:#}"));
         }
     }
 }

@@ -218,10 +218,10 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     let others: Vec<&str> = others.into_iter().filter_map(|(is_asked, name)| is_asked.then_some(name)).collect();
     match others[..] {
         [] => pack_run(typed).map(Some),
-        [name] if has_run || typed.image.is_some() => Err(format!(
-            "{name} goes with a run that was applied, and takes no options of a run, no URL and no --image"
-        )),
-        [one, other, ..] => Err(format!("{one} and {other} ask for different things; leave one of the two out")),
+        [name] if has_run || typed.image.is_some() => {
+            Err(format!("{name} takes a run that was applied; leave out --image, the URL and the options of a run"))
+        }
+        [one, other, ..] => Err(format!("{one} and {other} exclude each other; leave one of the two out")),
         [_] => Ok(Some(CommandWork::new(move || {
             if let Some(run) = typed.collect {
                 let into = typed.into.unwrap_or_else(|| PathBuf::from("."));
@@ -287,10 +287,10 @@ fn misuse_message(misuse: &Misuse) -> String {
 fn pack_run(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
     if !typed.has_machines {
-        return Err("needs --machines N: how many machines take part".to_owned());
+        return Err("needs --machines N, the number of machines".to_owned());
     }
     if typed.into.is_some() {
-        return Err("--into goes with --collect".to_owned());
+        return Err("--into needs --collect".to_owned());
     }
     if let Some(path) = typed.in_image.iter().find(|path| !path.is_absolute()) {
         return Err(format!("--in-image {path:?}: write the absolute path in the image, here and in the options"));
@@ -305,7 +305,10 @@ fn pack_run(typed: TypedKubernetes) -> Result<CommandWork, String> {
         let namespace = typed.placing.namespace.as_ref().map_or(String::new(), |name| format!(" --namespace {name}"));
         let manifest = Manifest { run: &run, image: &image, packed: &packed, placing: &typed.placing };
         let code = print("onrush kubernetes", Ok(manifest.to_json()), 0);
-        say(&format!("onrush kubernetes: the run is called {run}; then: onrush kubernetes --collect {run}{namespace}"));
+        say(&format!(
+            "onrush kubernetes: the run is called {run}; once it is applied: onrush kubernetes --collect \
+                      {run}{namespace}"
+        ));
         code
     }))
 }

@@ -132,5 +132,5 @@ impl Drop for KubectlProcess {
 }
 
 fn missing_kubectl(error: &io::Error) -> anyhow::Error {
-    anyhow!("kubectl cannot be called: {}; install kubectl and configure access to the cluster", error_reason(error))
+    anyhow!("cannot run kubectl: {}; install kubectl, and configure access to the cluster", error_reason(error))
 }

@@ -123,9 +123,8 @@ impl PackedRun {
             if bytes > OBJECT_MAX {
                 let what = largest.map_or_else(|| "the command line".to_owned(), |name| format!("{name:?}"));
                 return Err(format!(
-                    "the files of the run take {} KiB in base64, and an object that is applied may have {}; the largest \
-                     is {what}: put it into the image under the same absolute path, name it by that, and add \
-                     --in-image with it",
+                    "the files of the run take {} KiB in base64, but the limit is {} KiB; put the largest, {what}, \
+                     into the image under the same absolute path, and add --in-image with that path",
                     bytes / 1024,
                     OBJECT_MAX / 1024,
                 ));

@@ -222,8 +222,8 @@ fn unsendable_runs_are_refused_before_applying() {
     let said = refused(&[&option]);
     assert!(said.starts_with("the files of the run take 26"), "{said}");
     let rest = format!(
-        " KiB in base64, and an object that is applied may have 244; the largest is {large:?}: put it into the image under the \
-         same absolute path, name it by that, and add --in-image with it"
+        " KiB in base64, but the limit is 244 KiB; put the largest, {large:?}, into the image under the same absolute \
+         path, and add --in-image with that path"
     );
     assert!(said.ends_with(&rest), "{said}");
     let words = ["--machines=2", &option, "http://h/"].map(str::to_owned).to_vec();

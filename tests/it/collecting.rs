@@ -101,7 +101,7 @@ fn truncated_logs_are_no_success(context: &Context) {
         let cluster = Cluster::new("collect-cut", &(lines[from..].join("\n") + "\n"));
         let output = cluster.collect(context, Stdio::piped());
         assert_eq!((output.code, cluster.results().len()), (1, written), "{from}: {output:?}");
-        let said = format!("only {written} of 2 results are still in the log");
+        let said = format!("only {written} of 2 results are left in the log");
         assert!(output.stderr.contains(&said), "{from}: {output:?}");
     }
     let lines = [lines[0], lines[2], lines[3], lines[4]].join("\n") + "\n";

@@ -149,11 +149,11 @@ fn killed_machines_end_runs_with_reports(context: &Context) {
     let (output, document) = coordinator.end();
     assert!(killed.elapsed() < Duration::from_secs(5), "it was noticed at once");
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("machine 2 (b): it has ended; the run ends (--on-loss)\n"), "{output:?}");
-    assert!(output.stderr.contains("machine 2 (b): it has ended; what it did from "), "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): the worker ended; the run ends (--on-loss)\n"), "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): the worker ended; what it did from "), "{output:?}");
     assert_eq!(document["verdict"]["reason"], "1 of 2 machines was lost, and its part of the load was missing");
     assert!(output.stdout.contains("requests in") && output.stdout.contains("(lost)"), "{output:?}");
-    assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
+    assert_eq!(document["machines"][1]["lost"], "machine 2 (b): the worker ended", "{document:#}");
     let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
     assert_eq!(number(&document, "/requests/completed"), sum);
     // The machine's requests in flight have not failed: their outcome is unknown.
@@ -197,7 +197,7 @@ fn silent_machines_are_lost(context: &Context) {
     let stopped = Instant::now();
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("it was silent for 2 s"), "{output:?}");
+    assert!(output.stderr.contains("no message for 2 s"), "{output:?}");
     // The machine's duration ends with its last row, not with the detection of its loss.
     let (lasted, run) = (number(&document, "/machines/1/duration_s"), number(&document, "/duration_s"));
     assert!(lasted < run - 1.5 && stopped.elapsed() >= Duration::from_secs(2), "{lasted} {run}");
@@ -205,7 +205,7 @@ fn silent_machines_are_lost(context: &Context) {
     // Once resumed, the machine notices that the coordinator has given it up.
     signal(&second, Signal::CONT);
     let output = finish(second);
-    assert!(output.code != 0 && output.stderr.contains("nothing is sent any more"), "{output:?}");
+    assert!(output.code != 0 && output.stderr.contains("sending has stopped"), "{output:?}");
 }
 
 fn signalled_machines_leave_their_measurements(context: &Context) {
@@ -218,7 +218,7 @@ fn signalled_machines_leave_their_measurements(context: &Context) {
     signal(&second, Signal::TERM);
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(output.stderr.contains("machine 2 (b): it was told to end by a signal"), "{output:?}");
+    assert!(output.stderr.contains("machine 2 (b): stopped by a signal"), "{output:?}");
     assert!(number(&document, "/machines/1/completed") > 0.0, "{document:#}");
     // The sum contains every answered request, except those in flight.
     let sent = fetch_target_counts(server.address()).requests as f64;
@@ -237,7 +237,7 @@ fn signalled_machines_report_the_signal(context: &Context) {
     workers.iter().for_each(|worker| signal(worker, Signal::TERM));
     let (output, document) = coordinator.end();
     assert_eq!(output.code, 6, "{output:?}");
-    assert!(!output.stderr.contains("the others go on"), "{output:?}");
+    assert!(!output.stderr.contains("the others continue"), "{output:?}");
     assert!(number(&document, "/requests/completed") > 0.0, "{document:#}");
     workers.into_iter().for_each(|worker| assert_eq!(finish(worker).code, 6));
 }
@@ -263,8 +263,8 @@ fn machines_short_of_files_are_named(context: &Context) {
     let words = "--machines 40 --coordinate 127.0.0.1:0 -c40 -d1s http://127.0.0.1:1/ --token-file";
     let output = context.limited("-n 100").words(words).word(scratch.path().join("token")).run_plain();
     assert_eq!(output.code, 2, "{output:?}");
-    let said = "--machines 40: the coordinator needs 144 open files, and may have 100; 'sudo prlimit --pid $$ --nofile=144' \
-                raises the limit";
+    let said = "--machines 40: the coordinator needs 144 open files, but the limit is 100; 'sudo prlimit --pid $$ \
+                --nofile=144' raises the limit";
     assert!(output.stderr.contains(said), "{output:?}");
     // A machine continues with fewer connections, and reports the number.
     let server = target();
@@ -296,7 +296,10 @@ fn endless_scripts_keep_no_unneeded_worker(context: &Context) {
     assert!(output.stderr.contains("still setting up: machine 1 (a); no request was sent"), "{output:?}");
     let output = finish(worker);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("the run is over, but a script or a name lookup is still running"), "{output:?}");
+    assert!(
+        output.stderr.contains("the run is over; exiting, although a script or a name lookup is still running"),
+        "{output:?}"
+    );
     // An absurd error text does not make a machine lost.
     let script = scratch.file("long.lua", "function response() error(('x'):rep(200000)) end");
     let coordinator = Coordinator::start(
@@ -323,7 +326,7 @@ fn nothing_is_sent_without_a_coordinator(context: &Context) {
     let (_, _) = coordinator.end();
     let output = finish(worker);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("the coordinator has ended; nothing is sent any more"), "{output:?}");
+    assert!(output.stderr.contains("the coordinator ended; sending has stopped"), "{output:?}");
     let before = fetch_target_counts(server.address()).requests;
     thread::sleep(Duration::from_millis(100));
     assert_eq!(fetch_target_counts(server.address()).requests, before);
@@ -342,11 +345,14 @@ fn nothing_is_sent_until_all_joined(context: &Context) {
     let _ = finish(other);
     let (output, document) = coordinator.end();
     assert_eq!((output.code, document), (2, Value::Null), "{output:?}");
-    let said = "onrush: 1 of 3 machines had joined after 4 s; missing: 1, 3; no request was sent. --join-timeout allows more \
-                time\n";
+    let said = "onrush: 1 of 3 machines joined within 4 s; missing: 1, 3; no request was sent; --join-timeout allows \
+                more time\n";
     assert!(output.stderr.contains(said), "{output:?}");
     // A machine that joined and left is not merely missing.
-    assert!(output.stderr.contains("onrush: machine 3 (c): it has ended; another may take its place\n"), "{output:?}");
+    assert!(
+        output.stderr.contains("onrush: machine 3 (c): the worker ended; another worker can take its place\n"),
+        "{output:?}"
+    );
     assert_eq!(fetch_target_counts(server.address()).requests, 0);
     assert_eq!(finish(worker).code, 0);
 }
@@ -372,13 +378,13 @@ fn strangers_are_refused_harmlessly(context: &Context) {
     let other = other.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts");
     let output = finish(other);
     assert_eq!(output.code, 2, "{output:?}");
-    assert!(output.stderr.contains("it has another secret: give both the same --token-file"), "{output:?}");
+    assert!(output.stderr.contains("the secrets differ; use the same --token-file on both machines"), "{output:?}");
     let output = finish(coordinator.worker("--index 1"));
-    assert!(output.code == 2 && output.stderr.contains("--index of this run goes from 0 to 0"), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("--index must be from 0 to 0"), "{output:?}");
     let worker = coordinator.worker("--index 0");
     let (output, document) = coordinator.end();
     assert_eq!((output.code, number(&document, "/requests/completed")), (0, 100.0), "{output:?}");
-    for words in ["127.0.0.1 was refused: it has another secret", "has an --index that is not between 0 and 0"] {
+    for words in ["127.0.0.1 was refused: its secret differs", "is not from 0 to 0"] {
         assert!(output.stderr.contains(words), "{output:?}");
     }
     assert_eq!(finish(worker).code, 0);
@@ -392,7 +398,7 @@ fn strangers_are_refused_harmlessly(context: &Context) {
         .words(&format!("worker --coordinator {} --token-file", server.address()))
         .word(&token)
         .run_plain();
-    assert!(output.code == 2 && output.stderr.contains("it is no coordinator of onrush"), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("not an onrush coordinator"), "{output:?}");
 }
 
 fn setup_failures_reach_the_coordinator(context: &Context) {
@@ -429,7 +435,7 @@ fn setup_failures_reach_the_coordinator(context: &Context) {
         ))
         .word(scratch.path().join("token"))
         .run_plain();
-    assert!(output.code == 1 && output.stderr.contains("another coordinator may be running there"), "{output:?}");
+    assert!(output.code == 1 && output.stderr.contains("another coordinator may be using it"), "{output:?}");
 }
 
 fn searches_on_two_machines_find_loads(context: &Context) {
@@ -459,7 +465,7 @@ fn searches_losing_machines_keep_results(context: &Context) {
     assert!(output.stdout.contains("; the search ended early, because a machine was lost"), "{output:?}");
     assert_eq!(
         (&document["ended"], &document["lost"]),
-        (&"machine_lost".into(), &"machine 2 (NAME): it has ended".into()),
+        (&"machine_lost".into(), &"machine 2 (NAME): the worker ended".into()),
         "{document:#}"
     );
     assert!(document["points"].as_array().is_some_and(|points| !points.is_empty()), "{document:#}");

@@ -52,9 +52,9 @@ impl Observer for WaitingLine<'_> {
             let host = if address.ip().is_unspecified() { host_name() } else { address.ip().to_string() };
             let host = if host.contains(':') { format!("[{host}]") } else { host };
             let port = address.port();
-            let on = if machines == 1 { "which" } else { "each of which" };
+            let on = if machines == 1 { "there" } else { "on each" };
             let machines = format_count(machines.into(), "machine");
-            let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
+            let typed = format!("; type {on}: onrush worker --coordinator {host}:{port} --token-file {file}");
             // Workers that are started together need nothing typed by the user.
             let typed = if asked.place.is_none() { typed } else { String::new() };
             say(&format!("onrush: waiting for {machines}{typed}"));

@@ -51,7 +51,7 @@ impl Gathered {
         let rules = CoordinatorRules { machines: machines.count, join: machines.join, loss: machines.loss };
         let server = Rc::new(CoordinatorServer::open(machines.address, token, rules)?);
         let own = OwnWorker::start(machines)
-            .map_err(|error| anyhow!("cannot start a worker beside the coordinator: {}", error_reason(&error)))?;
+            .map_err(|error| anyhow!("cannot start this machine's own worker: {}", error_reason(&error)))?;
         Ok(Self { server, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 

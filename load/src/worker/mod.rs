@@ -67,7 +67,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
         }
     };
     if !asked.token_file.exists() {
-        tell(&format!("the file {:?}: copy the file from the coordinator", asked.token_file));
+        tell(&format!("the file {:?}; copy it from the coordinator's machine", asked.token_file));
     }
     let token = Token::wait_for_file(&asked.token_file, asked.join, || interrupt.is_requested())?
         .ok_or(NotJoined::Interrupted)?;
@@ -86,7 +86,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     end_after(
         member.over_flag(),
         GRACE,
-        "onrush worker: the run is over, but a script or a name lookup is still running; ending here",
+        "onrush worker: the run is over; exiting, although a script or a name lookup is still running",
     )?;
     if !asked.is_quiet {
         say(&format!(
@@ -102,7 +102,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
                 member.flush_reports(FLUSH);
                 return Ok(EXIT_INCONCLUSIVE);
             }
-            Some(WorkerCommand::Lost(why)) => bail!("{why}; nothing is sent any more"),
+            Some(WorkerCommand::Lost(why)) => bail!("{why}; sending has stopped"),
             // A signal takes precedence, even if it has ended the whole run.
             Some(WorkerCommand::Order(CoordinatorMessage::Dismiss)) => {
                 return Ok(if interrupt.is_requested() { EXIT_INCONCLUSIVE } else { 0 });
@@ -135,12 +135,12 @@ fn receive_plan(
             match member.next_command(interrupt) {
                 None => return Ok(None),
                 Some(WorkerCommand::Order(CoordinatorMessage::Piece(piece))) => contents.extend_from_slice(&piece),
-                Some(WorkerCommand::Order(_)) => bail!("the files of the plan did not arrive"),
+                Some(WorkerCommand::Order(_)) => bail!("the plan's files did not arrive"),
                 Some(WorkerCommand::Lost(why)) => bail!(why),
             }
         }
         if !plan.attach(&Arc::from(contents)) {
-            bail!("the plan has no file with the digest {digest}, or another one arrived");
+            bail!("the file with the digest {digest} is not in the plan, or arrived damaged");
         }
     }
     Ok(Some(plan))

@@ -120,14 +120,14 @@ fn shares_sum_to_the_whole() {
 fn bad_plans_and_versions_are_refused() {
     let plan = any(&mut Random::new(3)).to_json().unwrap();
     let refused = |text: &str| Plan::from_json(text).unwrap_err().to_string();
-    assert!(refused("{}").starts_with("this is not a plan: missing field"));
+    assert!(refused("{}").starts_with("not a valid plan: missing field"));
     let newer = plan.replace("\"onrush_plan\":1", "\"onrush_plan\":2");
-    assert_eq!(refused(&newer), "this is a plan of version 2, and this onrush supports version 1");
+    assert_eq!(refused(&newer), "the plan has version 2, but this onrush supports version 1");
     let mut value: serde_json::Value = serde_json::from_str(&plan).unwrap();
     value["plan"]["load"]["threads"] = 0.into();
-    assert!(refused(&value.to_string()).contains("every thread needs a connection"));
+    assert!(refused(&value.to_string()).contains("a connection for every thread"));
     value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 2, "max_inflight": 1 });
-    assert!(refused(&value.to_string()).contains("fewer connections are allowed than there are at first"));
+    assert!(refused(&value.to_string()).contains("the limit on connections is below their initial number"));
     value["plan"]["load"] = serde_json::json!({ "threads": 1, "connections": 1, "max_inflight": 1 });
     value["plan"]["stop"] = serde_json::json!({});
     assert!(refused(&value.to_string()).contains("nothing ends the run"));
@@ -169,6 +169,6 @@ fn bad_plans_and_versions_are_refused() {
         ("/plan/load/max_inflight", 4, other),
     ] {
         let said = changed(place, to.into());
-        assert_eq!(said, Some(format!("this is not a plan: {contradiction}")), "{place}");
+        assert_eq!(said, Some(format!("not a valid plan: {contradiction}")), "{place}");
     }
 }

@@ -243,10 +243,10 @@ impl Channel {
         let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing_received() };
         let length = u32::from_le_bytes(*length) as usize;
         if length > self.most {
-            return Err(invalid("it sent a message that is too long"));
+            return Err(invalid("protocol error: message too long"));
         }
         let Some(bytes) = self.received.get(LENGTH..LENGTH + length) else { return self.nothing_received() };
-        let message = postcard::from_bytes(bytes).map_err(|_| invalid("it sent a message that cannot be read"))?;
+        let message = postcard::from_bytes(bytes).map_err(|_| invalid("protocol error: malformed message"))?;
         self.received.drain(..LENGTH + length);
         Ok(Some(message))
     }
@@ -370,7 +370,7 @@ mod tests {
         let (mut worker, mut coordinator) = channel_pair(100);
         worker.send_message(&[0xff_u8; 9]);
         pump_both(&mut worker, &mut coordinator);
-        assert!(coordinator.receive_message::<String>().unwrap_err().to_string().contains("cannot be read"));
+        assert!(coordinator.receive_message::<String>().unwrap_err().to_string().contains("malformed"));
         let (mut worker, mut coordinator) = channel_pair(1000);
         (0..100_000).for_each(|_| worker.send_message(&"x".repeat(100)));
         pump_both(&mut worker, &mut coordinator);

@@ -35,7 +35,7 @@ const ADDRESSES: usize = 256;
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 
 /// Reason for losing a worker whose figures cannot be summed.
-const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
+const IMPOSSIBLE: &str = "protocol error: impossible figures";
 
 /// Number that identifies a connection.
 pub type PeerId = u64;
@@ -260,7 +260,7 @@ impl Coordinator {
                 self.asked = now;
                 (self.measuring, self.is_ready) = (None, false);
                 if let Some(lost) = self.slots.iter().position(|slot| slot.state == SlotState::Lost) {
-                    let words = format!("{} was lost before", self.describe_worker(lost as u32));
+                    let words = format!("{} was lost earlier", self.describe_worker(lost as u32));
                     self.told.push_back(CoordinatorEvent::Hopeless(words, false));
                 }
                 for index in 0..self.rules.machines {
@@ -365,14 +365,14 @@ impl Coordinator {
                 let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
                 if number != slot.rows.rows || number > most_ns / row_ns || !is_in_time {
-                    return self.lose_worker(peer, "it sent a row out of turn");
+                    return self.lose_worker(peer, "protocol error: unexpected row of measurements");
                 }
                 if !slot.bound.admit_figures(&totals, machines) {
                     return self.lose_worker(peer, IMPOSSIBLE);
                 }
                 if !slot.kinds.admit_row(&totals) {
                     return self
-                        .lose_worker(peer, "it sent more kinds of errors, or longer examples, than there can be");
+                        .lose_worker(peer, "protocol error: too many kinds of errors, or an example that is too long");
                 }
                 slot.rows.add_row(&totals);
                 self.told.push_back(CoordinatorEvent::Row(index, totals));
@@ -384,20 +384,20 @@ impl Coordinator {
                 }
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
                 if done.elapsed_ns.max(longest_thread_ns(&done)) > most_ns {
-                    return self.lose_worker(peer, "it says that it lasted longer than the run");
+                    return self.lose_worker(peer, "protocol error: it claims to have run longer than the run lasted");
                 }
                 let times = (done.suspended_ns, done.beside_ns, done.late_ns);
                 if !slot.bound_of_end.admit_figures(&(&done.ends, &done.shares, times), machines) {
                     return self.lose_worker(peer, IMPOSSIBLE);
                 }
                 if done.sum != slot.rows {
-                    return self.lose_worker(peer, "what it measured does not add up to what it sent");
+                    return self.lose_worker(peer, "protocol error: its rows do not add up to its totals");
                 }
                 slot.state = SlotState::Done;
                 let drift_ns = slot.begun.zip(slot.best).and_then(|(begun, now)| begun.drift_until(now));
                 self.told.push_back(CoordinatorEvent::Done(index, done, drift_ns));
             }
-            _ => self.lose_worker(peer, "it said something out of turn"),
+            _ => self.lose_worker(peer, "protocol error: unexpected message"),
         }
     }
 
@@ -459,7 +459,7 @@ impl Coordinator {
         let still = self
             .stood_still
             .filter(is_recent)
-            .map(|(_, length)| format!(", after the coordinator had stood still for {} s", length.as_secs()));
+            .map(|(_, length)| format!(", after the coordinator stalled for {} s", length.as_secs()));
         let why = &format!("{why}{}", still.unwrap_or_default());
         let slot = &mut self.slots[index as usize];
         slot.peer = None;
@@ -481,7 +481,10 @@ impl Coordinator {
             SlotState::Empty | SlotState::There | SlotState::Preparing | SlotState::Prepared => {
                 *slot = WorkerSlot::default();
                 self.measuring = None;
-                self.told.push_back(CoordinatorEvent::Refused(format!("{words}: {why}; another may take its place")));
+                self.told.push_back(CoordinatorEvent::Refused(format!(
+                    "{words}: {why}; another worker can take its \
+                                                                       place"
+                )));
                 self.report_waiting();
             }
         }
@@ -519,7 +522,7 @@ impl Coordinator {
             let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
             let is_receiving = slot.state == SlotState::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {
-                let why = format!("it was silent for {} s", silent.as_secs());
+                let why = format!("no message for {} s", silent.as_secs());
                 self.lose_worker(peer, &why);
             } else if now.saturating_sub(slot.pinged) >= self.rules.loss / 5 {
                 self.send_ping(index, now);
@@ -540,7 +543,7 @@ impl Coordinator {
         }
         let there = self.slots.len() - never.len();
         let mut words =
-            format!("{there} of {} machines had joined after {} s", self.slots.len(), self.rules.join.as_secs());
+            format!("{there} of {} machines joined within {} s", self.slots.len(), self.rules.join.as_secs());
         if !never.is_empty() {
             words += &format!("; missing: {}", shorten_list(&never));
         }
@@ -549,9 +552,9 @@ impl Coordinator {
         }
         if self.strangers > 0 {
             let closed = format_count(u64::from(self.strangers), "connection");
-            words += &format!("; {closed} without the secret had to make room for others");
+            words += &format!("; {closed} without the secret made room for others");
         }
-        let sent = if self.has_run { "" } else { "no request was sent. " };
+        let sent = if self.has_run { "" } else { "no request was sent; " };
         format!("{words}; {sent}--join-timeout allows more time")
     }
 }

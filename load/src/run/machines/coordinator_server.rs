@@ -69,8 +69,8 @@ impl CoordinatorServer {
         let no_address = |error: io::Error| NoAddress {
             address,
             remedy: match error.kind() {
-                io::ErrorKind::AddrInUse => ": another coordinator may be running there",
-                io::ErrorKind::AddrNotAvailable => ": 'ip address' lists the addresses of this machine",
+                io::ErrorKind::AddrInUse => "; another coordinator may be using it",
+                io::ErrorKind::AddrNotAvailable => "; 'ip address' lists this machine's addresses",
                 _ => "",
             },
             reason: error_reason(&error),
@@ -79,7 +79,7 @@ impl CoordinatorServer {
         if let Some(limit) = host::raise_descriptor_limit_to(needed) {
             let (machines, raise) = (rules.machines, host::open_files_command(needed));
             let words = format!(
-                "--machines {machines}: the coordinator needs {needed} open files, and may have {limit}; {raise}"
+                "--machines {machines}: the coordinator needs {needed} open files, but the limit is {limit}; {raise}"
             );
             return Err(NotStarted::Machines(words).into());
         }
@@ -426,7 +426,7 @@ impl CoordinatorThread {
 pub(super) fn describe_version_mismatch(theirs: &str, ours: &str) -> String {
     match theirs == ours {
         true => format!("another build of onrush {ours}"),
-        false => format!("onrush {theirs}, and this is {ours}"),
+        false => format!("onrush {theirs}, not {ours}"),
     }
 }
 
@@ -435,15 +435,15 @@ fn describe_refusal(refusal: &JoinRefusal, hello: &Hello) -> String {
     let name = onrush_text::escape(hello.name.as_bytes());
     match refusal {
         // Without a proof, the claimed name is not believed either.
-        JoinRefusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
+        JoinRefusal::Secret => "its secret differs; copy the --token-file of this machine to it".to_owned(),
         JoinRefusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());
-            format!("{name} has {}: use the same on all machines", describe_version_mismatch(&theirs, ours))
+            format!("{name} runs {}; use the same build on all machines", describe_version_mismatch(&theirs, ours))
         }
-        JoinRefusal::Taken(index) => format!("{name} has --index {index}, as another one"),
-        JoinRefusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
-        JoinRefusal::TooMany(machines) => format!("all {machines} machines are there, and {name} came, too"),
-        JoinRefusal::Begun => format!("{name} came after the run had begun"),
+        JoinRefusal::Taken(index) => format!("--index {index} of {name} is already taken"),
+        JoinRefusal::NoPart(machines) => format!("--index of {name} is not from 0 to {}", machines - 1),
+        JoinRefusal::TooMany(machines) => format!("{name} is one too many; all {machines} machines have joined"),
+        JoinRefusal::Begun => format!("{name} came after the run began"),
     }
 }
 
@@ -452,9 +452,9 @@ fn describe_loss(error: &io::Error) -> String {
     match error.kind() {
         // A killed process resets a connection with unread data.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            "it has ended".to_owned()
+            "the worker ended".to_owned()
         }
         io::ErrorKind::InvalidData => error.to_string(),
-        _ => format!("the connection to it broke: {}", error_reason(error)),
+        _ => format!("connection lost: {}", error_reason(error)),
     }
 }

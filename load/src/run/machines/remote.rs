@@ -126,7 +126,7 @@ impl Remote {
             for index in 0..self.machines.len() {
                 if !self.machines[index].has_ended() {
                     let name = &self.machines[index].share.name;
-                    let why = format!("machine {} ({name}): it did not end when it was told to", index + 1);
+                    let why = format!("machine {} ({name}): did not stop when told to", index + 1);
                     self.lose_machine(index, why);
                 }
             }
@@ -146,8 +146,7 @@ impl Remote {
                     if machine.is_broken() {
                         self.control.stop();
                     } else if is_early {
-                        let why =
-                            format!("machine {} ({}): it was told to end by a signal", index + 1, machine.share.name);
+                        let why = format!("machine {} ({}): stopped by a signal", index + 1, machine.share.name);
                         self.signalled.push((index as usize, why, Instant::now()));
                     }
                 }
@@ -192,7 +191,7 @@ impl Remote {
         let (ends, goes_on) = match self.on_loss {
             _ if self.machines.iter().all(RemoteMachine::has_ended) => ("the run ends", false),
             OnLoss::Stop => ("the run ends (--on-loss)", false),
-            OnLoss::Continue => ("the others go on", true),
+            OnLoss::Continue => ("the others continue", true),
         };
         self.said.push(format!("{why}; {ends}"));
         if !goes_on {

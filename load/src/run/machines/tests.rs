@@ -415,7 +415,7 @@ fn runs_start_after_all_have_joined() {
     assert!(seen.errors.is_empty() && seen.ready_ns == 0);
     let said = seen.hopeless.expect("two are missing");
     // Slots are filled in order, so the last ones are empty.
-    assert!(said.starts_with("2 of 4 machines had joined after 60 s; missing: 3, 4; no request was sent"), "{said}");
+    assert!(said.starts_with("2 of 4 machines joined within 60 s; missing: 3, 4; no request was sent"), "{said}");
 }
 
 #[test]
@@ -490,7 +490,9 @@ fn idle_machines_are_not_lost() {
         Duration::ZERO,
     );
     let said = coordinator.told.pop_front();
-    assert!(matches!(said, Some(CoordinatorEvent::Hopeless(words, false)) if words == "machine 2 (b) was lost before"));
+    assert!(
+        matches!(said, Some(CoordinatorEvent::Hopeless(words, false)) if words == "machine 2 (b) was lost earlier")
+    );
 }
 
 #[test]
@@ -511,7 +513,7 @@ fn silent_machines_are_lost_unless_receiving_files() {
         let said = coordinator
             .told
             .iter()
-            .any(|told| matches!(told, CoordinatorEvent::Refused(why) if why.contains("silent for 5 s")));
+            .any(|told| matches!(told, CoordinatorEvent::Refused(why) if why.contains("no message for 5 s")));
         assert_eq!(said, is_lost, "{pieces}");
     }
 }
@@ -568,15 +570,15 @@ fn inconsistent_messages_lose_the_worker() {
     };
     let mut coordinator = ready();
     assert_eq!(why(&mut coordinator, row(0)), None);
-    assert_eq!(why(&mut coordinator, row(0)).unwrap(), "machine 1 (a): it sent a row out of turn");
+    assert_eq!(why(&mut coordinator, row(0)).unwrap(), "machine 1 (a): protocol error: unexpected row of measurements");
     assert_eq!(why(&mut coordinator, row(1)), None, "it is lost already");
     let mut flooded = ready();
     let flood = (0..30).find_map(|number| why(&mut flooded, row(number)));
-    assert_eq!(flood.unwrap(), "machine 1 (a): it sent a row out of turn");
+    assert_eq!(flood.unwrap(), "machine 1 (a): protocol error: unexpected row of measurements");
     let mut late = ready();
     let totals = Box::new(Totals { until_ns: 1 << 62, ..Totals::default() });
     let said = why(&mut late, WorkerMessage::Row { number: 0, totals });
-    assert_eq!(said.unwrap(), "machine 1 (a): it sent a row out of turn");
+    assert_eq!(said.unwrap(), "machine 1 (a): protocol error: unexpected row of measurements");
     for row in [
         Totals { counters: Counters { bytes_received: u64::MAX - 7, ..Counters::default() }, ..Totals::default() },
         Totals {
@@ -585,17 +587,17 @@ fn inconsistent_messages_lose_the_worker() {
         },
     ] {
         let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
-        assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
+        assert_eq!(said.unwrap(), "machine 1 (a): protocol error: impossible figures");
     }
     let activity = Some(Activity { user_ns: u64::MAX, ..Activity::default() });
     let shares = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];
     let said = why(&mut ready(), WorkerMessage::Done(Box::new(Done { shares, ..Done::default() })));
-    assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
+    assert_eq!(said.unwrap(), "machine 1 (a): protocol error: impossible figures");
     // A ledger of 32 MiB that would take hours to add.
     let mut row = Totals::default();
     row.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; 32 << 20]);
     let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
-    let kinds = "machine 1 (a): it sent more kinds of errors, or longer examples, than there can be";
+    let kinds = "machine 1 (a): protocol error: too many kinds of errors, or an example that is too long";
     assert_eq!(said.unwrap(), kinds);
     let rows: Vec<_> = (0..1_000_000).map(failure_row).collect();
     let ledger = postcard::from_bytes(&postcard::to_stdvec(&rows).unwrap()).expect("a ledger is its rows");
@@ -605,7 +607,7 @@ fn inconsistent_messages_lose_the_worker() {
     assert!(begun.elapsed() < Duration::from_secs(30), "it is not added");
     let mut wrong = ready();
     let said = why(&mut wrong, WorkerMessage::Prepared(WorkerSetup::default()));
-    assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
+    assert_eq!(said.unwrap(), "machine 1 (a): protocol error: unexpected message");
 }
 
 #[test]
@@ -706,10 +708,10 @@ fn strangers_cannot_dismiss_workers() {
     };
     for refusal in [JoinRefusal::Begun, JoinRefusal::TooMany(3)] {
         let said = refuse(refusal);
-        assert!(said.ends_with("it does not know the secret of --token-file"), "{said}");
+        assert!(said.ends_with("the coordinator does not know the secret in --token-file"), "{said}");
     }
     // A coordinator with another secret cannot prove anything.
-    assert!(refuse(JoinRefusal::Secret).ends_with("it has another secret: give both the same --token-file"));
+    assert!(refuse(JoinRefusal::Secret).ends_with("the secrets differ; use the same --token-file on both machines"));
 }
 
 #[test]
@@ -754,5 +756,5 @@ fn silent_strangers_make_room_and_are_counted() {
             None => panic!("nothing was said"),
         }
     };
-    assert!(said.contains("; 2 connections without the secret had to make room for others; no request"), "{said}");
+    assert!(said.contains("; 2 connections without the secret made room for others; no request"), "{said}");
 }

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Time allowed for a coordinator to accept or refuse a worker.
 const WELCOME: Duration = Duration::from_secs(5);
 /// Error for a peer without a proof.
-const NO_SECRET: &str = "it does not know the secret of --token-file";
+const NO_SECRET: &str = "the coordinator does not know the secret in --token-file";
 /// Maximum interval of checks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -71,28 +71,28 @@ pub enum NotJoined {
         refusal: JoinRefusal,
     },
     /// A signal arrived before the worker had joined.
-    #[error("a signal came before the run began")]
+    #[error("interrupted by a signal before the run began")]
     Interrupted,
     /// The thread or a descriptor for the connection cannot be created.
-    #[error("cannot talk to the coordinator: {}", error_reason(.0))]
+    #[error("cannot set up the connection to the coordinator: {}", error_reason(.0))]
     Machine(#[from] io::Error),
 }
 
 /// Describes a refusal to the user of the worker.
 fn describe_refusal(refusal: &JoinRefusal) -> String {
     match refusal {
-        JoinRefusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
+        JoinRefusal::Secret => "the secrets differ; use the same --token-file on both machines".to_owned(),
         JoinRefusal::Version(theirs) => {
             let theirs = onrush_text::escape(theirs.as_bytes());
             format!(
-                "it is {}: use the same on all machines",
+                "the coordinator runs {}; use the same build on all machines",
                 describe_version_mismatch(&theirs, env!("CARGO_PKG_VERSION"))
             )
         }
-        JoinRefusal::Taken(index) => format!("another worker has --index {index} already"),
-        JoinRefusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
-        JoinRefusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
-        JoinRefusal::Begun => "the run has begun without this worker, which is not needed any more".to_owned(),
+        JoinRefusal::Taken(index) => format!("--index {index} is already taken by another worker"),
+        JoinRefusal::NoPart(machines) => format!("--index must be from 0 to {}", machines - 1),
+        JoinRefusal::TooMany(machines) => format!("all {machines} machines of the run have already joined"),
+        JoinRefusal::Begun => "the run began without this worker, which is no longer needed".to_owned(),
     }
 }
 
@@ -208,16 +208,16 @@ impl Joining<'_> {
                 io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     NotJoined::NoAnswer { address: address.clone(), reason: error_reason(&error) }
                 }
-                _ => no_coordinator(format!("it is no coordinator of onrush: {error}")),
+                _ => no_coordinator(format!("not an onrush coordinator: {error}")),
             })?;
             if let Some(exporter) = channel.export_secret() {
                 break exporter;
             }
             if channel.has_ended() {
-                return Err(NotJoined::NoAnswer { address, reason: "it closes the connection".to_owned() });
+                return Err(NotJoined::NoAnswer { address, reason: "connection closed".to_owned() });
             }
             if is_late(shaken) || interrupt.is_requested() {
-                return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
+                return Err(NotJoined::NoAnswer { address, reason: "no response".to_owned() });
             }
             wait_for_connection(&channel, None);
         };
@@ -236,7 +236,7 @@ impl Joining<'_> {
                 Err(error) => return Err(no_coordinator(error_reason(&error))),
             }
             if is_late(shaken) || interrupt.is_requested() {
-                return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
+                return Err(NotJoined::NoAnswer { address, reason: "no response".to_owned() });
             }
             wait_for_connection(&channel, None);
         };
@@ -353,7 +353,7 @@ impl WorkerClient {
                     return Some(WorkerCommand::Order(CoordinatorMessage::Dismiss));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Some(WorkerCommand::Lost("the connection to the coordinator has ended".to_owned()));
+                    return Some(WorkerCommand::Lost("the connection to the coordinator ended".to_owned()));
                 }
             }
         }
@@ -463,17 +463,17 @@ impl ClientThread {
             if let Err(error) = pumped.and_then(|()| self.channel.pump_bytes()).and(received) {
                 break match error.kind() {
                     io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-                        "the coordinator has ended".to_owned()
+                        "the coordinator ended".to_owned()
                     }
                     io::ErrorKind::InvalidData => error.to_string(),
-                    _ => format!("the connection to the coordinator broke: {}", error_reason(&error)),
+                    _ => format!("the connection to the coordinator was lost: {}", error_reason(&error)),
                 };
             }
             if !self.channel.wants_write() {
                 self.unsent.fetch_sub(std::mem::take(&mut taken), Ordering::Relaxed);
             }
             if now.saturating_duration_since(self.heard) >= self.loss {
-                break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
+                break format!("no message from the coordinator for {} s", self.loss.as_secs_f64());
             }
         };
         // Nobody would count further requests.

@@ -41,15 +41,15 @@ fn lost_machines_have_their_time() {
     outcome.totals.counters.slots_opened = 7;
     outcome.totals.counters.occupancy.open_ns /= 2;
     for (machine, words) in [
-        (lost("it was silent for 5 s", 3_200, None), "it was silent for 5 s; what it did from 3.2 s on is missing"),
+        (lost("no message for 5 s", 3_200, None), "no message for 5 s; what it did from 3.2 s on is missing"),
         (lost("it has ended", 0, None), "it has ended; nothing that it did is in the result"),
         (
             lost("it has ended", 10_000, None),
             "it has ended; everything that it measured has arrived, except its final report",
         ),
         (
-            lost("it was told to end by a signal", 1_300, Some(0.2)),
-            "it was told to end by a signal; from 1.3 s on, its part of the load was missing",
+            lost("stopped by a signal", 1_300, Some(0.2)),
+            "stopped by a signal; from 1.3 s on, its part of the load was missing",
         ),
     ] {
         assert_eq!(said_of_both(outcome.clone(), [half("a"), machine]), [format!("machine 2 (b): {words}")]);
