@@ -564,9 +564,9 @@ fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut
 /// The message for a script whose `function` returned `length` requests at once, more than a connection may have.
 pub fn batch_too_long_message(function: &str, length: u64, PerConnection { most, option }: PerConnection) -> String {
     let option = option.name();
-    let remedy = if most == 1 { "leave that out" } else { "raise that" };
+    let remedy = if most == 1 { "leave it out" } else { "raise it" };
     format!(
         "{function} of the script returned a batch of {length} requests for one connection, but {option} allows at \
-         most {most}: {remedy}, or return fewer"
+         most {most}; {remedy}, or return fewer"
     )
 }

@@ -112,10 +112,10 @@ fn parse_status_range(part: &str) -> Result<RangeInclusive<u16>, String> {
         _ => status(part).map(|only| only..=only),
     };
     match range {
-        None => wrong("is no status, range or class of statuses"),
-        Some(range) if range.is_empty() => wrong("is a range whose end is before its beginning"),
+        None => wrong("is not a status, a range or a class of statuses"),
+        Some(range) if range.is_empty() => wrong("is a range that ends before it begins"),
         // Responses with 1xx are interim: only the final response is checked.
-        Some(range) if *range.start() < 200 || *range.end() > 599 => wrong("is not within 200 to 599"),
+        Some(range) if *range.start() < 200 || *range.end() > 599 => wrong("is outside 200 to 599"),
         Some(range) => Ok(range),
     }
 }
@@ -163,17 +163,17 @@ mod tests {
     #[test]
     fn bad_status_lists_name_the_wrong_part() {
         for (text, expected) in [
-            ("", "\"\" is no status, range or class of statuses"),
-            ("200,", "\"\" is no status, range or class of statuses"),
-            ("2x", "\"2x\" is no status, range or class of statuses"),
-            ("ok", "\"ok\" is no status, range or class of statuses"),
-            ("+20", "\"+20\" is no status, range or class of statuses"),
-            ("200, 204", "\" 204\" is no status, range or class of statuses"),
-            ("99", "\"99\" is no status, range or class of statuses"),
-            ("200,999", "\"999\" is not within 200 to 599"),
-            ("1xx", "\"1xx\" is not within 200 to 599"),
-            ("204-200", "\"204-200\" is a range whose end is before its beginning"),
-            ("éxx", "\"éxx\" is no status, range or class of statuses"),
+            ("", "\"\" is not a status, a range or a class of statuses"),
+            ("200,", "\"\" is not a status, a range or a class of statuses"),
+            ("2x", "\"2x\" is not a status, a range or a class of statuses"),
+            ("ok", "\"ok\" is not a status, a range or a class of statuses"),
+            ("+20", "\"+20\" is not a status, a range or a class of statuses"),
+            ("200, 204", "\" 204\" is not a status, a range or a class of statuses"),
+            ("99", "\"99\" is not a status, a range or a class of statuses"),
+            ("200,999", "\"999\" is outside 200 to 599"),
+            ("1xx", "\"1xx\" is outside 200 to 599"),
+            ("204-200", "\"204-200\" is a range that ends before it begins"),
+            ("éxx", "\"éxx\" is not a status, a range or a class of statuses"),
         ] {
             let why = text.parse::<StatusList>().unwrap_err();
             assert_eq!(why, format!("{expected}; write for instance 200, 2xx or 200-204,404"));

@@ -130,7 +130,7 @@ impl FileContents {
         let missing = || UnreadableFile {
             role: "the file",
             name: self.name.clone(),
-            reason: "its contents did not come with the plan".to_owned(),
+            reason: "its contents are missing from the plan".to_owned(),
         };
         self.contents.as_ref().ok_or_else(missing)
     }

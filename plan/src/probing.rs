@@ -18,7 +18,7 @@ impl Probing {
     pub fn reason_against(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
-            (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
+            (plan.schedule.is_some(), "with a rate, due and completed requests tell whether the target kept up"),
             (plan.levels.is_some(), "stages vary the connections already"),
             (plan.requests_per_connection.is_some(), "connections that are replaced cannot wait"),
         ];

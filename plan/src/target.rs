@@ -196,7 +196,7 @@ fn parse_host(text: &str, start: usize, end: usize) -> Result<(String, Option<St
         Some("") => return Err(format!("no port after the colon at character {end}")),
         Some(port) => Some(port.to_owned()),
         None if rest.is_empty() => None,
-        None => return Err("something other than a port follows the address in brackets".to_owned()),
+        None => return Err("only :PORT may follow the address in brackets".to_owned()),
     };
     Ok((host, port))
 }

@@ -13,10 +13,10 @@ pub enum Breach {
     #[error("the first frame is not SETTINGS")]
     FirstFrame,
     /// DATA, HEADERS, PRIORITY, RST_STREAM or CONTINUATION on stream 0.
-    #[error("a frame of a request on stream 0")]
+    #[error("a stream's frame on stream 0")]
     StreamZero,
     /// SETTINGS, PING or GOAWAY on another stream.
-    #[error("a frame of the connection on the stream of a request")]
+    #[error("a connection's frame on a request's stream")]
     NotStreamZero,
     /// A frame on a stream that the client has never opened.
     #[error("a frame on a stream that was not opened")]

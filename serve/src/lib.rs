@@ -157,7 +157,7 @@ fn describe_error(error: io::Error) -> String {
 }
 
 /// The remedy if the process has run out of descriptors.
-const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads";
+const MORE_FILES: &str = "; raise the limit on open files with 'ulimit -n', or use fewer --threads";
 
 /// The error for a thread that cannot be created.
 fn thread_error(error: &io::Error) -> io::Error {

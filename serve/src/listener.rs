@@ -57,7 +57,7 @@ fn explain_bind_error(errno: Errno, address: SocketAddr) -> io::Error {
         Errno::ADDRNOTAVAIL => {
             format!("{address} is not an address of this machine; choose another address with --addr")
         }
-        Errno::ACCESS => format!("{address} needs more privileges; choose a port from 1024 with --addr"),
+        Errno::ACCESS => format!("{address} needs more privileges; choose a port of 1024 or above with --addr"),
         other => format!("cannot listen on {address}: {}", describe_error(other.into())),
     };
     io::Error::new(io::Error::from(errno).kind(), text)

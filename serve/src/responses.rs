@@ -102,7 +102,7 @@ pub(super) fn freeze_response(ask: &RequestContext) -> ResponseResult {
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(count), _) => (count, MILLISECOND),
         (None, Some(count)) => (count, SECOND),
-        (None, None) => return Err(format!("{text:?} is not a time with its unit, as in 5s or 500ms")),
+        (None, None) => return Err(format!("{text:?} is not a time with a unit, such as 5s or 500ms")),
     };
     let every = parse_wait(count, unit)?;
     let length = parse_wait(ask.query_value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
@@ -123,7 +123,7 @@ pub(super) fn capacity_response(ask: &RequestContext) -> ResponseResult {
     let per_s = number("rps", RATE_MAX)?;
     let spread = number("sd", SPREAD_MAX)?;
     if per_s < RATE_MIN {
-        return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
+        return Err(format!("rps (requests per second) is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }
     let service = capacity::QueueService { mean_s: 1.0 / per_s, spread };
     Ok(Response::greeting_response(ask.manner).delayed_by(ask.resources.common.capacity.enter_queue(service)))
@@ -132,7 +132,7 @@ pub(super) fn capacity_response(ask: &RequestContext) -> ResponseResult {
 /// The greeting, once one of the workers has served the request.
 pub(super) fn pool_response(ask: &RequestContext) -> ResponseResult {
     let workers = parse_place_count(ask, "workers", "/pool?workers=4&ms=5")?;
-    let ms = ask.query_value(&["ms"]).ok_or("ms, the time of each request, is missing; try /pool?workers=4&ms=5")?;
+    let ms = ask.query_value(&["ms"]).ok_or("ms (time per request) is missing; try /pool?workers=4&ms=5")?;
     let service = parse_service_times(ask, parse_wait(ms, MILLISECOND)?)?;
     Ok(Response::greeting_response(ask.manner)
         .delayed_by(draw_service_time(ask, service))
@@ -167,10 +167,12 @@ fn parse_service_times(ask: &RequestContext, ms: Duration) -> Result<ServiceDist
         (None, Some(_), None) => Err(format!("sd is more than {SPREAD_MAX} times the mean")),
         (Some("exp"), None, None) => Ok(ServiceDistribution::Exponential(ms)),
         (Some("two"), None, Some(slow)) => Ok(ServiceDistribution::Two { quick: ms, slow }),
-        (Some("two"), None, None) => Err("dist=two needs slow, the time of the slow half; try dist=two&slow=50".into()),
-        (Some("exp" | "two"), Some(_), _) => Err("sd is for log-normal times and goes without dist".into()),
-        (None | Some("exp"), _, Some(_)) => Err("slow is for dist=two".into()),
-        (Some(other), ..) => Err(format!("dist: {other:?} is neither exp nor two; without it, sd=S is log-normal")),
+        (Some("two"), None, None) => {
+            Err("dist=two needs slow (the time of the slow half); try dist=two&slow=50".into())
+        }
+        (Some("exp" | "two"), Some(_), _) => Err("sd is for log-normal times; leave out dist".into()),
+        (None | Some("exp"), _, Some(_)) => Err("slow needs dist=two".into()),
+        (Some(other), ..) => Err(format!("dist: {other:?} is neither exp nor two; leave it out for log-normal times")),
     }
 }
 

@@ -213,7 +213,7 @@ pub(super) fn reply_to_request(
     };
     if let Some(key) = route.unknown_query_key(query) {
         let key: String = key.chars().take(KEY_MAX).collect();
-        let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
+        let why = format!("{path} has no parameter {key:?}; it takes {}\n", route.keys.join(", "));
         return later(Response::text_response(400, why.into_bytes(), manner));
     }
     let ask = RequestContext { argument, query, manner, numbers, resources };

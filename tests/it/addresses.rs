@@ -91,7 +91,11 @@ fn unusable_sources_are_named(context: &Context) {
     let plain = target();
     let url = format!("http://{}/", plain.address());
     let table = [
-        ("8.8.8.8", "onrush: bind(8.8.8.8): Cannot assign requested address: 'ip address' lists the addresses"),
+        (
+            "8.8.8.8",
+            "onrush: bind(8.8.8.8): Cannot assign requested address; 'ip address' lists this machine's \
+                     addresses",
+        ),
         ("1.2.3", "onrush: --bind-ip \"1.2.3\": not an address; try 10.0.0.5 or 10.0.0.0/28"),
         ("300.0.0.1", "onrush: --bind-ip \"300.0.0.1\": not an address"),
         ("127.0.0.1/33", "onrush: --bind-ip \"127.0.0.1/33\": the number after the slash is the length"),
@@ -222,7 +226,7 @@ fn port_shortage_is_foreseen_and_explained(context: &Context) {
     };
     let few = run(&[]);
     assert!(
-        few.contains("note: 10 connections need as many local ports, but there are only 5: use more source"),
+        few.contains("note: 10 connections need as many local ports, but there are only 5; use more source"),
         "{few}"
     );
     assert!(few.contains("no local port left (EADDRNOTAVAIL)"), "{few}");

@@ -129,9 +129,14 @@ fn unsuccessful_responses_do_not_sustain_a_rate(context: &Context) {
 
 fn faulty_checks_are_refused_before_sending(context: &Context) {
     for (option, value, reason) in [
-        ("--expect-status", "99", "\"99\" is no status, range or class of statuses; write for instance 200, 2xx or"),
-        ("--expect-status", "2x", "\"2x\" is no status, range or class of statuses"),
-        ("--expect-status", "700", "\"700\" is not within 200 to 599"),
+        (
+            "--expect-status",
+            "99",
+            "\"99\" is not a status, a range or a class of statuses; write for instance 200, 2xx \
+                                   or",
+        ),
+        ("--expect-status", "2x", "\"2x\" is not a status, a range or a class of statuses"),
+        ("--expect-status", "700", "\"700\" is outside 200 to 599"),
         ("--expect-body", "", "an empty text, which every body contains; write a part of the body"),
         ("--expect-header", "Content-Type text/html", "no colon; write 'Name: value', or 'Name' for any value"),
         ("--expect-header", "A: b\nC: d", "a control character in the value; leave it out"),

@@ -248,8 +248,8 @@ fn oversized_script_batches_are_refused(context: &Context) {
     let (address, heard) = listening(true);
     let script = "function request() return wrk.format():rep(3) end";
     for (option, expected) in [
-        ("--requests-per-connection 2", "--requests-per-connection allows at most 2: raise that, or return fewer"),
-        ("--disable-keepalive", "--disable-keepalive allows at most 1: leave that out, or return fewer"),
+        ("--requests-per-connection 2", "--requests-per-connection allows at most 2; raise it, or return fewer"),
+        ("--disable-keepalive", "--disable-keepalive allows at most 1; leave it out, or return fewer"),
     ] {
         let onrush = context.onrush().lua(script).words("-c1 -n9").words(option);
         let output = onrush.word(format!("http://{address}/")).run();

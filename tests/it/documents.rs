@@ -511,7 +511,7 @@ const OF_THE_MACHINE: [&str; 6] = [
 
 /// Starts of lines that appear in every run, or only in a sufficiently long one.
 const ABOUT_THE_RUN: [&str; 6] =
-    ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: after the run, "];
+    ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: a probe of up to "];
 
 /// True if a line may be missing, depending on the machine.
 fn is_of_the_machine(line: &str) -> bool {

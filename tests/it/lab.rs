@@ -214,7 +214,7 @@ fn ranges_end_where_nothing_is_gained(context: &Context) {
     assert_eq!(levels, ["1", "2", "4", "8", "12"], "{all}");
     assert!(all.contains("\nno gain beyond -c 2"), "{all}");
     let rising = swept("1..2");
-    assert!(rising.contains("\n-c 2 has ") && rising.contains(" more requests/s than -c 1: try more\n"), "{rising}");
+    assert!(rising.contains("\n-c 2 has ") && rising.contains(" more requests/s than -c 1; try more\n"), "{rising}");
 }
 
 fn strict_runs_that_onrush_limited_break_no_gate(context: &Context) {

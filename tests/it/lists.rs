@@ -189,7 +189,7 @@ fn faulty_lists_are_refused_before_sending(context: &Context) {
         (b"/a\n\nAuthorization: Bearer zebra-77\n", "belongs to no request"),
         (b"/a\nhttp://ada:zebra/77@h/\n", "line 2: "),
         (b"/a\n127.0.0.1:80/b\n", "line 2: \"127.0.0.1:80/b\" has no scheme; write http:// in front"),
-        (b"/a\nhttp://elsewhere:1/b\n", "line 2: \"http://elsewhere:1/b\" does not lead to http://127.0.0.1:"),
+        (b"/a\nhttp://elsewhere:1/b\n", "line 2: \"http://elsewhere:1/b\" is not on http://127.0.0.1:"),
         (b"/a\n/\xff\n", "line 2: not UTF-8"),
         (b"/a\x01\n", "in a path; write %01"),
         (b"POST /a\n@/nonexistent\n", "\"/nonexistent\": No such file or directory"),

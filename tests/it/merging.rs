@@ -182,7 +182,7 @@ fn unreadably_large_sums_are_refused(context: &Context) {
     document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
     scratch.file("a.json", document.to_string());
     let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
-    let why = "the result would have 67 MiB, and onrush reads no result above 64 MiB; merge fewer files";
+    let why = "the result would have 67 MiB, more than the 64 MiB that onrush reads; merge fewer files";
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
     assert_eq!(output.stderr, format!("onrush merge: --output \"sum.json\": {why}\n"));
     assert!(!scratch.path().join("sum.json").exists() && scratch.path().join("sum.csv").exists());

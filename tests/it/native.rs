@@ -337,8 +337,8 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
     // The limit is 64: two are for the thread and 32 for everything else.
     assert_eq!(fetch_target_counts(server.address).connections, 30, "{output:?}");
-    let expected = "note: running with 30 of 100 connections: the limit is 64 open files, and 134 are needed; \
-                    'sudo prlimit --pid $$ --nofile=134' raises the limit";
+    let expected = "note: running with 30 of 100 connections: the limit is 64 open files, but 134 are needed; 'sudo \
+                    prlimit --pid $$ --nofile=134' raises the limit";
     assert_eq!(output.note("open files"), expected);
     assert_eq!(output.stdout.lines().nth(1), Some("  1 threads and 30 connections of the 100 asked for"), "{output:?}");
     assert_eq!(output.stderr.matches("connections").count(), 1, "{output:?}");
@@ -350,13 +350,13 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
     assert_eq!(
         output.stderr,
         format!(
-            "note: the limit is 12 open files, and 56 are needed; {raise}\n\
-             onrush: cannot set up a thread: Too many open files; the run needs 56 open files: {raise}\n"
+            "note: the limit is 12 open files, but 56 are needed; {raise}\nonrush: cannot set up a thread: Too many \
+             open files; the run needs 56 open files: {raise}\n"
         )
     );
     let output = context.limited("-n 8").words("serve --threads 4 --addr 127.0.0.1:0").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    output.note("the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads");
+    output.note("raise the limit on open files with 'ulimit -n', or use fewer --threads");
     // The shortage influences the measurement, and is printed even without other notes. With --quiet, only the report
     // contains it.
     for (silence, said) in [("--quiet", ""), ("--notes=off", expected)] {
@@ -370,7 +370,7 @@ fn descriptor_shortage_is_reported_with_remedy(context: &Context) {
         context.limited("-n 5").words("-t2 -c100 -d1s").word(format!("http://{}/", server.address)).run_plain();
     let raise = "'sudo prlimit --pid $$ --nofile=136' raises the limit";
     let expected =
-        format!("note: the limit is 5 open files, and 136 are needed; {raise}\nonrush: cannot set up a thread: ");
+        format!("note: the limit is 5 open files, but 136 are needed; {raise}\nonrush: cannot set up a thread: ");
     assert!(output.stderr.starts_with(&expected) && output.stderr.lines().count() == 2, "{output:?}");
 }
 

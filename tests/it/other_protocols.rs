@@ -74,7 +74,7 @@ fn targets_of_other_protocols_end_runs(context: &Context) {
     ] {
         let address = answering(answer);
         let output = run(context, words, address);
-        assert_ended(&output, &format!("onrush: {address} answers no request in {spoken}: "), said);
+        assert_ended(&output, &format!("onrush: {address} does not answer in {spoken}: "), said);
     }
 }
 
@@ -87,20 +87,20 @@ fn ports_expecting_tls_end_runs(context: &Context) {
 fn request_runs_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = context.onrush().words("-c2 -n1000000").word(format!("http://{address}/")).run();
-    assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
+    assert_ended(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
 }
 
 fn searches_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = context.onrush().words("--find-max p99<10ms -R100 -d60s").word(format!("http://{address}/")).run();
     assert_eq!(output.code, 2, "{output:?}");
-    output.note(&format!("{address} answers no request in HTTP/1.1: the server speaks TLS"));
+    output.note(&format!("{address} does not answer in HTTP/1.1: the server speaks TLS"));
 }
 
 fn warm_ups_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = run(context, "--warmup 60s", address);
-    assert_ended(&output, &format!("onrush: {address} answers no request in HTTP/1.1: "), "; write https://");
+    assert_ended(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
 }
 
 fn imitated_tools_continue(context: &Context) {

@@ -181,7 +181,7 @@ fn explicit_probes_stay_silent_without_notes(context: &Context) {
         let run = |probe: &str| {
             let words = format!("-t1 -c8 -d10s {words} {probe}");
             let (output, document) = simulated_document(context.onrush().words(&words), POOL);
-            assert!(!output.stderr.contains("onrush: after the run"), "{words}: {output:?}");
+            assert!(!output.stderr.contains("onrush: a probe of up to"), "{words}: {output:?}");
             document["evidence"]["probe"]["requests"].as_u64().unwrap_or(0)
         };
         assert_eq!(run(""), 0, "{words}");
@@ -253,8 +253,7 @@ fn probes_are_announced_with_notes(context: &Context) {
         let output = simulate(context.onrush().words(words), DELAY);
         assert!(!output.stdout.contains("after the run"), "{output:?}");
         output.stderr.contains(
-            "onrush: after the run, up to 2s with other numbers of requests in flight may reveal the limit of the \
-             run (--probe off)\n",
+            "onrush: a probe of up to 2s may follow the run, to find what limits it (--probe off prevents it)\n",
         )
     };
     for words in ["-c8 -d10s", "-c1 -d10s", "-c8 -d10s -X HEAD", "-c8 -d1s --probe 2s", "-c8 -d1s -X POST --probe up"] {

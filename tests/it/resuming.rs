@@ -113,10 +113,10 @@ fn resuming_needs_what_was_left_out(context: &Context) {
             assert!(!text.contains("hush") && !text.contains(command), "{path:?}");
         }
         let refused = lab.onrush(context, "lab --resume folder").run_plain();
-        let words = "commands or secrets were left out of its plan";
+        let words = "its plan lacks commands or secrets";
         assert!(refused.code == 1 && refused.stderr.contains(words), "{refused:?}");
         let other = lab.onrush(context, "lab folder/plan.toml --out other").run_plain();
-        assert!(other.code == 1 && other.stderr.contains("commands were left out of this file"), "{other:?}");
+        assert!(other.code == 1 && other.stderr.contains("this file has only digests of the commands"), "{other:?}");
         let output = lab.onrush(context, "lab --resume folder").word(&file).run_plain();
         assert!(output.stderr.contains("1 of 2 runs measured, 1 failed"), "{output:?}");
     }
@@ -150,7 +150,7 @@ fn damaged_results_are_repeated(context: &Context) {
         let output = lab.onrush(context, "lab --resume folder").run_plain();
         assert_eq!(output.code, 0, "{output:?}");
         let aside = format!("{name}.unreadable-{number}");
-        let moved = format!("; the file is now called {aside}, and the run is repeated");
+        let moved = format!("; the file was renamed to {aside}, and the run is repeated");
         assert!(output.stderr.contains(reason) && output.stderr.contains(&moved), "{output:?}");
         assert_eq!(lab.text(&aside), damaged);
         assert!(output.stderr.contains("1 of 2 runs remain") && output.stderr.contains("2 of 2 runs measured"));
@@ -179,7 +179,7 @@ fn replaced_folders_are_never_written(context: &Context) {
     let text = two_points(&url(&server, "/"), rest).replace("rounds = 1", "rounds = 1\norder = \"sequential\"");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("folder is no longer the folder that was opened"), "{output:?}");
+    assert!(output.stderr.contains("folder was moved, replaced or deleted"), "{output:?}");
     assert_eq!(fs::read_dir(lab.path("")).unwrap().count(), 0, "{output:?}");
     assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
 }

@@ -28,7 +28,7 @@ fn c_modules_use_the_embedded_lua(context: &Context) {
     for onrush in context.both() {
         let output = onrush.words("-t1 -c1 -n1").script(&script).word(url(&server, "/")).run_plain();
         if cfg!(target_feature = "crt-static") {
-            let words = "twice.so: this program is static and loads no C modules; build onrush from source for them";
+            let words = "twice.so: a static onrush cannot load C modules; build onrush from source to use them";
             assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
         } else {
             assert!(output.code == 0 && output.stdout.starts_with("42\n42\n"), "{output:?}");
@@ -50,9 +50,9 @@ fn c_modules_with_own_lua_are_refused(context: &Context) {
             let output = onrush.words("-t1 -c1 -n1").script(&script).word(url(&server, "/")).run_plain();
             let is_static = cfg!(target_feature = "crt-static");
             let words = if is_static {
-                "own.so: this program is static"
+                "own.so: a static onrush cannot load C modules"
             } else {
-                "own.so: it brings its own Lua (liblua5.1.so.0)"
+                "own.so: the module links its own Lua (liblua5.1.so.0)"
             };
             assert!(output.code == 1 && output.stderr.contains(words), "{load}: {output:?}");
         }
@@ -79,7 +79,7 @@ fn debian_modules_are_found(context: &Context) {
     for onrush in context.both() {
         let output = onrush.words("-t2 -c4 -n200").lua(script).word(url(&server, "/echo")).run_plain();
         if cfg!(target_feature = "crt-static") {
-            assert!(output.code == 1 && output.stderr.contains("this program is static"), "{output:?}");
+            assert!(output.code == 1 && output.stderr.contains("a static onrush cannot load C modules"), "{output:?}");
         } else {
             assert_ran(&output);
             assert!(output.stdout.ends_with("{\"requests\":200}\n"), "{output:?}");

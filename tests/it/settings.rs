@@ -218,7 +218,7 @@ said
         "onrush: net.core.rmem_max is read-only here; some settings can be changed only in the host's network namespace",
         "onrush: the kernel refuses \"many\" for net.core.somaxconn: Invalid argument",
         "\"net..core\" is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn",
-        "net.core.somaxconn is a setting of this host; to change it, and restore it afterwards, add --allow-host-changes",
+        "net.core.somaxconn is a setting of this host; add --allow-host-changes to change it and restore it afterwards",
         "onrush: net.core.somaxconn cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on \
          the host",
         ".journal: Read-only file system; onrush keeps its journal of changed settings there: make it writable, or start as root",
@@ -250,7 +250,7 @@ kill -KILL $lab; wait $lab; tell $? $(state)
         let is_number = |word: &str| word.len() > 1 && is_pid(&word[..word.len() - 1]) && word.ends_with(')');
         words.iter().map(|word| if is_number(word) { "N)" } else { word }).collect::<String>()
     };
-    let held = "another onrush (pid N) is changing settings of this network namespace; wait until that onrush has restored the settings";
+    let held = "another onrush (pid N) is changing settings of this network namespace; wait until it has restored them";
     let lines: Vec<String> = lines.iter().map(shape).collect();
     assert_eq!(
         lines[..7],
@@ -266,10 +266,7 @@ kill -KILL $lab; wait $lab; tell $? $(state)
     );
     assert_eq!(
         lines[7..9],
-        [
-            "onrush: an onrush that was killed (pid N) has left settings changed; run onrush restore first",
-            "single runs go on: 0",
-        ]
+        ["onrush: a killed onrush (pid N) left settings changed; run onrush restore first", "single runs go on: 0",]
     );
     assert!(lines[9].starts_with("net.ipv4.tcp_rmem was restored from \"4096 "), "{lines:#?}");
     assert!(

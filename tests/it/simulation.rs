@@ -260,7 +260,7 @@ fn thread_bugs_are_named_and_lose_nothing(context: &Context) {
     assert!((9_790..=9_900).contains(&output.requests()), "{output:?}");
     assert_eq!(number(&document, "/requests/completed") as u64, output.requests());
     let why = document["incomplete"].as_str().expect("it is marked");
-    assert!(why.contains(" died during the run because of the bug named above: "), "{why}");
+    assert!(why.contains(" died because of the bug named above; "), "{why}");
     output.note(why);
     output.note("a bug, on purpose");
 }
@@ -376,8 +376,8 @@ fn hanging_scripts_are_named_in_virtual_time(context: &Context) {
 fn thread_searches_need_divisible_capacity(context: &Context) {
     let words = "-c4 --find-max errors<1% --over threads -d 8s";
     let output = simulate(context.onrush().words(words), "[capacity]\nworkers = 4\nservice_us = 1000.0");
-    let line = "onrush: --over threads: the scenario's capacity is divided among the threads, and not every number of them \
-                divides it; search --over connections\n";
+    let line = "onrush: --over threads: not every number of threads divides the scenario's capacity; search --over \
+                connections\n";
     assert_eq!((output.code, output.stderr.as_str()), (1, line));
 }
 

@@ -98,7 +98,7 @@ fn unknown_congestion_controls_list_available_ones(context: &Context) {
     let output = context.onrush().words("-d1s --congestion nonesuch").word(url(&server, "/")).run_plain();
     let available = controls("available");
     let expected = format!(
-        "onrush: --congestion \"nonesuch\": the kernel does not have it; write one of these, or load its module: {available}"
+        "onrush: --congestion \"nonesuch\": not available in this kernel; load its module, or use one of: {available}"
     );
     assert_eq!((output.code, output.stdout.as_str(), output.stderr), (1, "", expected));
 }
@@ -111,6 +111,6 @@ fn forbidden_congestion_controls_list_allowed_ones(context: &Context) {
     let server = target();
     let unprivileged = context.after("exec setpriv --bounding-set -net_admin \"$0\" \"$@\"");
     let output = unprivileged.words("-d1s --congestion").word(name).word(url(&server, "/")).run_plain();
-    let expected = format!("onrush: --congestion \"{name}\": only CAP_NET_ADMIN may use it; others may use: {allowed}");
+    let expected = format!("onrush: --congestion \"{name}\": needs CAP_NET_ADMIN; without it, use one of: {allowed}");
     assert_eq!((output.code, output.stdout.as_str(), output.stderr), (1, "", expected));
 }

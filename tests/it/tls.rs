@@ -270,7 +270,8 @@ fn version_1_certificates_are_accepted(context: &Context) {
     for version in ["1.2", "1.3"] {
         let onrush = context.onrush().words("-t1 -c1 -n2 --tls-max").word(version).word("--cacert");
         let output = onrush.word(scratch.path().join("cert.pem")).word(server.url("/")).run();
-        let flaw = "the server's certificate is not acceptable: a signature does not belong to its key; use -k to accept the certificate";
+        let flaw = "the server's certificate is not acceptable: a signature does not match its key; use -k to accept \
+                    the certificate";
         assert_refused(&output, flaw);
     }
 }

@@ -37,7 +37,7 @@ pub struct PortRing {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unchosen {
     /// The kernel does not support `IP_LOCAL_PORT_RANGE` (before Linux 6.3).
-    #[error("the kernel chooses the local ports, because onrush needs Linux 6.3 for that")]
+    #[error("the kernel chooses the local ports, because onrush can do so only from Linux 6.3 on")]
     Kernel,
     /// The range of local ports in `/proc` cannot be read, or leaves no port.
     #[error("the kernel chooses the local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]

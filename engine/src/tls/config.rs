@@ -62,7 +62,7 @@ pub enum Unusable {
     #[error("\"{0}\" is not a valid TLS server name; --sni sets another")]
     Name(String),
     /// The versions, suites and groups leave nothing to offer.
-    #[error("the suites, groups and versions asked for leave nothing to offer: {0}")]
+    #[error("the chosen TLS versions, suites and groups leave nothing to offer: {0}")]
     Nothing(String),
 }
 

@@ -100,13 +100,16 @@ fn certificate_flaw(error: &CertificateError) -> String {
             None => return value_name_as_words(&other.0.to_string()),
         },
         CertificateError::BadEncoding => "it cannot be read",
-        CertificateError::BadSignature => "a signature does not belong to its key",
+        CertificateError::BadSignature => "a signature does not match its key",
         #[expect(deprecated, reason = "the library still returns it")]
         CertificateError::UnsupportedSignatureAlgorithm => UNSUPPORTED_SIGNATURE,
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => UNSUPPORTED_SIGNATURE,
-        CertificateError::UnhandledCriticalExtension => "it has a critical extension that onrush does not know",
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => "it is not for servers",
+        CertificateError::UnhandledCriticalExtension => "it has a critical extension that onrush does not support",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it is not a server \
+                                                                                              certificate"
+        }
         CertificateError::Revoked => "it has been revoked",
         error => return value_name_as_words(&format!("{error:?}")),
     };
@@ -124,7 +127,7 @@ pub(super) fn failure_in_words(error: &Error) -> String {
         Error::InvalidMessage(reason) => format!("malformed message: {}", value_name_as_words(&format!("{reason:?}"))),
         Error::InappropriateMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
         Error::InappropriateHandshakeMessage { got_type, .. } => out_of_turn(&format!("{got_type:?}")),
-        Error::DecryptError => "what it sends cannot be decrypted".to_owned(),
+        Error::DecryptError => "its data cannot be decrypted".to_owned(),
         Error::PeerSentOversizedRecord => "it sends a record that is too long".to_owned(),
         Error::NoCertificatesPresented => "it sends no certificate".to_owned(),
         Error::General(text) => text.clone(),
@@ -133,7 +136,7 @@ pub(super) fn failure_in_words(error: &Error) -> String {
 }
 
 fn out_of_turn(message: &str) -> String {
-    format!("a message out of turn: {}", value_name_as_words(message))
+    format!("unexpected message: {}", value_name_as_words(message))
 }
 
 /// The name of a library value as words, without its contents: `MissingKeyShare` is `missing key share`.
@@ -218,9 +221,9 @@ mod tests {
                     expect_types: vec![HandshakeType::ServerHello],
                     got_type: HandshakeType::KeyUpdate,
                 },
-                "a message out of turn: key update",
+                "unexpected message: key update",
             ),
-            (Error::DecryptError, "what it sends cannot be decrypted"),
+            (Error::DecryptError, "its data cannot be decrypted"),
             (Error::HandshakeNotComplete, "handshake not complete"),
         ] {
             assert_eq!(failure_in_words(&error), expected);

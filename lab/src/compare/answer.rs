@@ -128,13 +128,13 @@ fn saturation_line(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     Some(match relative_gain(before, last) {
         Ok((least, most)) if least > 0.0 => {
             format!(
-                "{other} has {} to {} more requests/s than {one}: try more",
+                "{other} has {} to {} more requests/s than {one}; try more",
                 format_percentage(least),
                 format_percentage(most)
             )
         }
         Ok((least, most)) if words::is_inconclusive((least + 1.0, most + 1.0)) => {
-            format!("{other} and {one} cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)")
+            format!("{other} and {one} cannot be told apart: rounds too few or too noisy; add rounds (--rounds)")
         }
         Ok((least, most)) => format!(
             "cannot tell whether {other} gains anything over {one}: from {} to {} more requests/s; add rounds (--rounds)",
@@ -169,7 +169,7 @@ fn highest_kept_rate_line(levels: &[LevelRuns<'_>]) -> Option<String> {
         (Some(most), None) => format!("every rate was reached, up to {most}"),
         (most, Some(missed)) => {
             let most = most.map_or("no rate was reached".to_owned(), |most| format!("{most} was reached"));
-            format!("{most}; at {} there were {} requests/s", name(missed), format_per_second(rate(missed)?))
+            format!("{most}; {} got only {} requests/s", name(missed), format_per_second(rate(missed)?))
         }
         (None, None) => return None,
     })
@@ -193,7 +193,7 @@ fn baseline_verdicts(contests: &[Contest<'_>]) -> Vec<String> {
     }
     let left = contests.len() - contests.len().min(COMPARISONS_MAX);
     if left > 0 {
-        lines.push(format!("and {}: -v", format_count(left as u64, "more comparison")));
+        lines.push(format!("and {} (-v shows all)", format_count(left as u64, "more comparison")));
     }
     lines
 }
@@ -235,7 +235,7 @@ mod tests {
         );
         let answer = answer_of("threads", &levels[1..3]);
         assert!(
-            answer.starts_with("-t 4 has 29") && answer.ends_with("more requests/s than -t 1: try more"),
+            answer.starts_with("-t 4 has 29") && answer.ends_with("more requests/s than -t 1; try more"),
             "{answer}"
         );
         // Each step is small, but their sum is not.
@@ -252,10 +252,7 @@ mod tests {
     fn differences_within_noise_are_not_claimed() {
         let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
         let answer = answer_of("connections", &noisy);
-        assert_eq!(
-            answer,
-            "-c 8 and -c 1 cannot be told apart: too few rounds, or too noisy ones; add rounds (--rounds)"
-        );
+        assert_eq!(answer, "-c 8 and -c 1 cannot be told apart: rounds too few or too noisy; add rounds (--rounds)");
         let less: [(&str, &[f64]); 2] = [("1", &[100.0, 105.0, 95.0]), ("8", &[106.0, 100.0, 107.0])];
         let answer = answer_of("connections", &less);
         assert!(answer.starts_with("cannot tell whether -c 8 gains anything over -c 1: from -"), "{answer}");
@@ -279,9 +276,9 @@ mod tests {
             answer_lines(&runs).unwrap().join("\n")
         };
         let held: [(&str, &[f64]); 3] = [("4k", &[3_999.0; 3]), ("1k", &[998.0; 3]), ("8k", &[5_000.0, 6_824.6])];
-        assert_eq!(of(&held), "-R 4k was reached; at -R 8k there were 5,912 requests/s");
+        assert_eq!(of(&held), "-R 4k was reached; -R 8k got only 5,912 requests/s");
         assert_eq!(of(&held[..2]), "every rate was reached, up to -R 4k");
-        assert_eq!(of(&held[2..]), "no rate was reached; at -R 8k there were 5,912 requests/s");
+        assert_eq!(of(&held[2..]), "no rate was reached; -R 8k got only 5,912 requests/s");
     }
 
     #[test]
@@ -296,6 +293,6 @@ mod tests {
         let many: Vec<(&str, &[f64])> = many.iter().map(|(level, rates)| (&level[..], &rates[..])).collect();
         let answer = answer_of("sysctl", &many);
         assert_eq!(answer.matches("A = ").count(), 6);
-        assert!(answer.ends_with("\nand 2 more comparisons: -v"), "{answer}");
+        assert!(answer.ends_with("\nand 2 more comparisons (-v shows all)"), "{answer}");
     }
 }

@@ -87,7 +87,7 @@ fn parse_limit(text: &str) -> Result<RegressionLimit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     if let Some(share) = metric.filter(|metric| ["errors", "unavailable"].contains(metric)) {
-        let words = "is usually 0, of which nothing is a percentage; give the runs a gate instead";
+        let words = "is usually 0, and a percentage of 0 says nothing; use a gate in the runs";
         return Err(format!("{share} {words}: --fail-if '{share}>1%'"));
     }
     let known = |metric: &str| metric.parse().ok().filter(|metric| is_compared(*metric));
@@ -142,7 +142,7 @@ mod tests {
             ("a b --fail-if-worse", "--fail-if-worse needs a value"),
             ("a b --fail-if-worse much", "must be a percentage"),
             ("a b --fail-if-worse -1", "0 or more"),
-            ("a b --fail-if-worse unavailable:1", "give the runs a gate instead: --fail-if 'unavailable>1%'"),
+            ("a b --fail-if-worse unavailable:1", "use a gate in the runs: --fail-if 'unavailable>1%'"),
             ("a b --fail-if-worse p0:1", "the metric must be rate, mean or a percentile, perhaps of a class of status"),
             ("a b --fail-if-worse max.2xx:1", "the metric must be rate, mean or a percentile"),
             ("a b --bogus", "all options: onrush compare --help"),

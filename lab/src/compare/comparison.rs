@@ -16,7 +16,7 @@ use super::student::{self, ConfidenceInterval};
 use crate::saved::SavedRun;
 
 /// The reason why a percentile is not compared.
-const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, or it was not recorded";
+const TOO_FEW: &str = "in some run it has fewer than 20 values above it, or was not recorded";
 /// The reason why no percentile is compared.
 const MIXED: &str =
     "latencies count from when requests were due in runs with a rate (-R), else from when they were sent";
@@ -200,9 +200,7 @@ impl<'a> ComparedRuns<'a> {
                     },
                 ))
             }
-            _ if a != b => {
-                Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
-            }
+            _ if a != b => Some("the sides are not comparable: one has a rate (-R), the other has none".to_owned()),
             _ => FairnessChecks::fairness_doubt(checks),
         }
     }
@@ -228,11 +226,11 @@ impl<'a> ComparedRuns<'a> {
             let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
             let [had, due] = [per_s, due_per_s].map(format_per_second);
             (per_s + student::mean(&other) < REACHED_MIN * due_per_s)
-                .then(|| format!("{name} had {had} responses/s where {due} requests/s were due"))
+                .then(|| format!("{name} got {had} responses/s, but {due} requests/s were due"))
         };
         let behind: Vec<String> = ["A", "B"].into_iter().zip(&self.sides).filter_map(side).collect();
         let remedy =
-            "latencies that grow with the length of a run cannot be compared; choose a rate (-R) that both keep";
+            "latencies that grow with the length of a run cannot be compared; choose a rate (-R) that both sustain";
         (!behind.is_empty()).then(|| format!("{}: {remedy}", behind.join(" and ")))
     }
 
@@ -308,10 +306,9 @@ impl<'a> ComparedRuns<'a> {
                 Pairing::Rounds(_) => ("a difference", "the median difference of all rounds"),
                 Pairing::Apart => ("a value", "the median of its side"),
             };
-            let (is, it) = if is_one { ("is an outlier", "it is") } else { ("are outliers", "they are") };
+            let is = if is_one { "is an outlier" } else { "are outliers" };
             notes.push(format!(
-                "{far} {is}, with {what} over 3.5 scaled MAD (about 3.5 standard deviations) from {median}; {it} not \
-                 left out"
+                "{far} {is} but counted: {what} over 3.5 scaled MAD (about 3.5 standard deviations) from {median}"
             ));
         }
         let first: Vec<&str> = [(a, &names[0]), (b, &names[1])]
@@ -322,7 +319,8 @@ impl<'a> ComparedRuns<'a> {
         if !first.is_empty() && self.pairing != Pairing::Apart {
             let who = first.join(" and ");
             notes.push(format!(
-                "the first round of {who} differs from the others, but counts; a longer --warmup excludes a cold start"
+                "the first round of {who} differs from the others, but is counted; a longer --warmup excludes a cold \
+                 start"
             ));
         }
         notes

@@ -31,7 +31,7 @@ pub fn plan_difference_refusal(contest: &Contest<'_>) -> Option<String> {
     let words: Vec<&str> = differences.iter().map(|(_, words)| words.as_str()).collect();
     let [one, other] = &contest.names;
     Some(format!(
-        "the plans of {one} and {other} differ in more than one thing, so a difference would have no clear cause: {}; \
+        "the plans of {one} and {other} differ in several respects, so a difference would have no clear cause: {}; \
          --force compares them anyway",
         words.join(", ")
     ))

@@ -151,5 +151,5 @@ pub fn common_run_refusal(a: &ComparedSide, b: &ComparedSide) -> Option<String> 
     let (one, other) = (&one.origin.file, &other.origin.file);
     let what =
         if one == other { format!("{one:?} is") } else { format!("{one:?} and {other:?} hold the same run, which is") };
-    Some(format!("{what} on both sides: compare other runs"))
+    Some(format!("{what} on both sides; compare other runs"))
 }

@@ -37,7 +37,7 @@ impl RegressionLimit {
                 format_percentage(self.share)
             ))
         };
-        let unknown = "it is unknown for a run";
+        let unknown = "it is unknown for at least one run";
         let Some(metric) = self.metric.or(comparison.headline) else {
             return open(comparison.doubt.as_deref().unwrap_or(unknown));
         };
@@ -61,7 +61,7 @@ impl RegressionLimit {
             ));
         }
         if most > self.share + 1e-9 {
-            open("the interval extends past it: run more rounds")
+            open("the interval extends past this limit; run more rounds")
         } else {
             LimitVerdict::Kept
         }
@@ -84,7 +84,7 @@ fn missing_estimate_reason(metric: Metric, comparison: &Comparison) -> Option<St
     Some(if names.is_empty() {
         "the files have no percentiles".to_owned()
     } else {
-        format!("the files do not have it, only {}", names.join(", "))
+        format!("the files have only {}", names.join(", "))
     })
 }
 
@@ -102,7 +102,7 @@ mod tests {
             matches!(judged(None, 0.05), LimitVerdict::Worse(words) if words.starts_with("requests/s of B is worse by"))
         );
         assert!(
-            matches!(judged(None, 0.1), LimitVerdict::Open(words) if words.contains("the interval extends past it"))
+            matches!(judged(None, 0.1), LimitVerdict::Open(words) if words.contains("the interval extends past this limit"))
         );
         assert_eq!(judged(None, 0.2), LimitVerdict::Kept);
         assert!(matches!(judged(Some(Metric::MEAN), 0.1), LimitVerdict::Open(words) if words.contains("unknown")));
@@ -127,8 +127,8 @@ mod tests {
             run.figures.extend([("p50".parse().unwrap(), 100.0), ("p99".parse().unwrap(), 200.0)]);
         }
         let with_percentiles = Comparison::new(&contests_of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
-        assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
-        let too_few = "in some run the share above it is fewer than 20 values, or it was not recorded";
+        assert_eq!(why(&with_percentiles, "p42"), "the files have only p50, p99");
+        let too_few = "in some run it has fewer than 20 values above it, or was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         some[0].origin.tool = "wrk2";
         let of_two_kinds = Comparison::new(&contests_of_experiment(&some).unwrap()[0], 1, &[]).unwrap();

@@ -241,7 +241,7 @@ fn under_a_rate_the_99th_percentile_decides() {
         *document = Document { experiment: document.experiment.take(), ..slow };
     }
     let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
-    let words = "no verdict: B had 10,000 responses/s where 100,000 requests/s were due: latencies that grow with ";
+    let words = "no verdict: B got 10,000 responses/s, but 100,000 requests/s were due: latencies that grow with ";
     assert!(text.contains(words), "{text}{said:?}");
 }
 
@@ -291,7 +291,7 @@ fn several_status_classes_are_compared_separately() {
     for few in ["p99.3xx", "mean.5xx"] {
         let PrintedComparison { text, said, exit } = judged(few);
         assert_eq!((ratios(&text), exit), (expected(&usual), 6), "{few}");
-        assert!(said[0].contains("fewer than 20 values, or it was not recorded"), "{said:?}");
+        assert!(said[0].contains("fewer than 20 values above it, or was not recorded"), "{said:?}");
     }
 }
 

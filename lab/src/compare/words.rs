@@ -140,9 +140,7 @@ pub fn verdict_sentence(comparison: &Comparison) -> String {
         let bound = format_bound(low.abs().max(high.abs()));
         // Half of the width is the resolution of the rate, which more rounds do not improve.
         let remedy = if 4.0 * interval.resolution > high - low { "longer runs (-d)" } else { "more rounds" };
-        return format!(
-            "no difference larger than {bound} was found; it takes {remedy} to see whether there is a smaller one"
-        );
+        return format!("no difference larger than {bound} was found; a smaller one would need {remedy}");
     }
     let (least, most) = (low.abs().min(high.abs()), low.abs().max(high.abs()));
     format!("{difference} (95 %: {} … {})", format_percentage(least).trim_end_matches(" %"), format_percentage(most))
@@ -268,7 +266,7 @@ mod tests {
         assert_eq!(said(&a, &times(0.95, noise)), "B is 5.0 % slower (95 %: 3.1 … 6.9 %)");
         assert_eq!(
             said(&a, &times(1.005, noise)),
-            "no difference larger than 2.5 % was found; it takes more rounds to see whether there is a smaller one"
+            "no difference larger than 2.5 % was found; a smaller one would need more rounds"
         );
         assert_eq!(said(&a, &times(2.5, noise)), "B is 150 % faster (95 %: 145 … 155 %)");
         assert_eq!(

@@ -132,7 +132,10 @@ impl Folder {
         let kept = path.join(PLAN);
         // Opening a pipe would block.
         if fs::metadata(&kept).is_ok_and(|there| !there.is_file()) {
-            bail!("{} is not a regular file, but the plan of an experiment is; choose another folder", kept.display());
+            bail!(
+                "{} is not a regular file, as the plan of an experiment must be; choose another folder",
+                kept.display()
+            );
         }
         let begun = || {
             let plan = read_at_most(&kept, PLAN_MAX_MIB).ok()?;
@@ -169,7 +172,7 @@ impl Folder {
                 is_private,
             }),
             Err(Errno::WOULDBLOCK) => {
-                bail!("another onrush is writing to {}; wait until that onrush ends", path.display())
+                bail!("another onrush is writing to {}; wait until it ends", path.display())
             }
             Err(error) => bail!("{} cannot be locked: {}", journal.display(), error_reason(&error.into())),
         }
@@ -197,8 +200,7 @@ impl Folder {
             return Ok(&self.path);
         }
         bail!(
-            "{0} is no longer the folder that was opened: it was moved, replaced or deleted, and nothing is written to \
-             another one; put it back, and continue with --resume {0}",
+            "{0} was moved, replaced or deleted during the experiment; put it back, and continue with --resume {0}",
             self.path.display()
         )
     }
@@ -465,7 +467,7 @@ mod tests {
             ];
             failures.map(|failure| failure.map_or(String::new(), |error| error.to_string()))
         };
-        let is_no_longer = |words: &String| words.contains("is no longer the folder that was opened");
+        let is_no_longer = |words: &String| words.contains("was moved, replaced or deleted");
         assert!(refused(&folder).iter().all(is_no_longer), "it is gone");
         fs::create_dir(&path).unwrap();
         assert!(refused(&folder).iter().all(is_no_longer), "it is another one");

@@ -41,7 +41,7 @@ pub enum TargetNotReady {
     NotStarted(String),
     /// Another server already responds at the target's address.
     #[error(
-        "the target's command was not started: a server already responds at the target's URL; end that server first"
+        "the target's command was not started: a server already responds at the target's URL; stop that server first"
     )]
     Taken,
     /// The command ended before the target was ready.

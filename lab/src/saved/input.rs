@@ -23,7 +23,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Fails if the input cannot be read or decompressed, or is too long.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = |error: io::Error| match error.kind() {
-        ErrorKind::IsADirectory => anyhow!("{path:?} is a folder: name the result files in it"),
+        ErrorKind::IsADirectory => anyhow!("{path:?} is a folder; name the result files in it"),
         ErrorKind::UnexpectedEof => {
             anyhow!(
                 "{path:?} cannot be read: the compressed data are truncated; use a complete copy, or repeat the run"
@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(&GZIP) {
         bytes = read_limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
     }
-    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is longer than {RESULT_MAX_MIB} MiB, which no result is");
+    ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is longer than {RESULT_MAX_MIB} MiB, the limit for results");
     Ok(bytes)
 }
 
@@ -52,7 +52,7 @@ pub fn check_readable(result: String) -> Result<String, String> {
     }
     let mib = (result.len() as u64).div_ceil(1 << 20);
     Err(format!(
-        "the result would have {mib} MiB, and onrush reads no result above {RESULT_MAX_MIB} MiB; merge fewer files"
+        "the result would have {mib} MiB, more than the {RESULT_MAX_MIB} MiB that onrush reads; merge fewer files"
     ))
 }
 

@@ -95,7 +95,7 @@ impl LogReader {
         match report.take_line(line) {
             LineEffect::More => self.open = Some(report),
             LineEffect::Unread(what) => {
-                self.log.problems.push((number, format!("{what}: it is left out")));
+                self.log.problems.push((number, format!("{what}: left out")));
                 if matches!(line, ReportLine::Transfer(_)) {
                     self.finish_report(report)
                 } else {
@@ -113,7 +113,7 @@ impl LogReader {
     fn finish_report(&mut self, report: ParsedReport) {
         let missing = report.missing_lines();
         if !missing.is_empty() {
-            self.log.problems.push((report.line, format!("the run has no line {:?}", missing.join("\", \""))));
+            self.log.problems.push((report.line, format!("the run lacks the line {:?}", missing.join("\", \""))));
         }
         self.is_json_due = true;
         self.log.reports.push(report);
@@ -122,7 +122,7 @@ impl LogReader {
     /// Omits a report mixed with lines of another one, because it is unknown which lines belong to which.
     fn drop_mixed_report(&mut self, number: usize, report: &ParsedReport) {
         let line = report.line;
-        let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
+        let words = format!("the run that begins on line {line} contains a line of another run, and is left out");
         self.log.problems.push((number, words));
     }
 
@@ -130,7 +130,7 @@ impl LogReader {
     /// was open.
     fn end_truncated_report(&mut self) -> bool {
         let Some(report) = self.open.take() else { return false };
-        let words = if report.has_figures() { "the rest is shown" } else { "it is left out" };
+        let words = if report.has_figures() { "the rest is shown" } else { "left out" };
         self.log.problems.push((report.line, format!("the run that begins here is cut off: {words}")));
         self.log.reports.extend(report.has_figures().then_some(report));
         true
@@ -140,7 +140,7 @@ impl LogReader {
     fn report_orphan(&mut self, number: usize, line: &ReportLine<'_>) {
         if !self.is_adrift {
             let name = if matches!(line, ReportLine::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
-            self.log.problems.push((number, format!("{name} without a run above it: it is left out")));
+            self.log.problems.push((number, format!("{name} without a run above it: left out")));
         }
         self.skip_to_next_report();
     }
@@ -200,7 +200,7 @@ impl LogReader {
     fn end(&mut self) {
         self.end_truncated_report();
         if let Some(json) = self.json.take() {
-            self.log.problems.push((json.line, "the JSON that begins here is cut off: it is left out".to_owned()));
+            self.log.problems.push((json.line, "the JSON that begins here is cut off: left out".to_owned()));
         }
     }
 }

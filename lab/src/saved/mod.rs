@@ -62,9 +62,9 @@ pub fn all(paths: &[PathBuf]) -> Read {
                 // If there are two records of one run, the first wins, and the second adds missing facts.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
                     ([run], Some(other)) if found.is_empty() => run.complete(other),
-                    (_, Some(_)) => {
-                        read.problems.push(format!("{path:?} is left out: a better record of its runs was read before"))
-                    }
+                    (_, Some(_)) => read
+                        .problems
+                        .push(format!("{path:?} is left out: a better record of its runs was already read")),
                     (_, None) => {}
                 },
                 (runs, found) => *runs = Some(found),
@@ -189,7 +189,7 @@ fn leave_out_copies(read: &mut Read) {
         let is_copy = keys.iter().any(|key| known.contains(key));
         if is_copy {
             let line = run.origin.line.map_or(String::new(), |line| format!(" line {line}"));
-            problems.push(format!("{:?}{line}: this run was read before and counts once", run.origin.file));
+            problems.push(format!("{:?}{line}: this run was already read, and counts once", run.origin.file));
         }
         known.extend(keys);
         !is_copy

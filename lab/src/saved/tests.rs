@@ -179,24 +179,24 @@ fn bad_report_lines_are_named() {
     let table = [
         (cut.clone(), 1, " line 1: the run that begins here is cut off: the rest is shown"),
         (format!("{cut}\n{WRK}"), 2, " line 1: the run that begins here is cut off: the rest is shown"),
-        (format!("{beginning}\n{WRK}"), 1, " line 1: the run that begins here is cut off: it is left out"),
+        (format!("{beginning}\n{WRK}"), 1, " line 1: the run that begins here is cut off: left out"),
         (
             format!("{WRK}Requests/sec: 1.00\nTransfer/sec: 1.00B\n"),
             1,
-            " line 13: Requests/sec without a run above it: it is left out",
+            " line 13: Requests/sec without a run above it: left out",
         ),
         (
             format!("{mixed}{WRK}"),
             1,
-            " line 3: a line of another run is in the run that begins on line 1, which is left out",
+            " line 3: the run that begins on line 1 contains a line of another run, and is left out",
         ),
         (
             format!("{again}{WRK}"),
             1,
-            " line 8: a line of another run is in the run that begins on line 1, which is left out",
+            " line 8: the run that begins on line 1 contains a line of another run, and is left out",
         ),
-        (without_table, 1, " line 1: the run has no line \"Latency\""),
-        (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has a unit that wrk never prints there: it is left out"),
+        (without_table, 1, " line 1: the run lacks the line \"Latency\""),
+        (WRK.replace("1.98s", "1.98h"), 1, " line 6: \"1.98h\" has a unit that wrk never prints there: left out"),
         (format!("{WRK}{WRK2}"), 2, " line 13: a run of wrk2 follows one of wrk: they measure differently"),
         ("nothing".to_owned(), 0, " has no run of onrush, wrk, wrk-cmm or wrk2"),
     ];
@@ -264,7 +264,7 @@ fn copied_results_count_once() {
     let Read { runs, problems } = read(&folder);
     assert_eq!(runs.len(), 1);
     assert!(
-        matches!(&problems[..], [copy] if copy.ends_with("b.txt\" line 2: this run was read before and counts once"))
+        matches!(&problems[..], [copy] if copy.ends_with("b.txt\" line 2: this run was already read, and counts once"))
     );
     let other = written(&[("a.log", WRK.as_bytes())]);
     assert_eq!(all(&[folder.path().to_owned(), other.path().to_owned()]).runs.len(), 2);
@@ -336,8 +336,8 @@ fn published_blocks_are_read() {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures").join(name);
     // File, number of runs, rate of the last run, and text of every problem.
     let table = [
-        ("buffers.md", 1, 32_394.33, "this run was read before"),
-        ("tuning.md", 3, 85_894.12, "this run was read before"),
+        ("buffers.md", 1, 32_394.33, "this run was already read"),
+        ("tuning.md", 3, 85_894.12, "this run was already read"),
         ("proxy.txt", 24, 1_626.46, "Requests/sec without a run above it"),
         ("server.txt", 6, 1_897.02, ""),
         ("guard.md", 3, 23_425.98, ""),

@@ -108,7 +108,11 @@ fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal>
         (sampling.is_some(), sampling.unwrap_or_default(), "a search has many runs; sample one at the rate found"),
         (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load found"),
         (typed.samples.is_some(), "--sample-responses", "a search has many runs; sample one at the load found"),
-        (typed.machines.goes_on(), "--on-loss continue", "the runs would not be alike after the loss of a machine"),
+        (
+            typed.machines.goes_on(),
+            "--on-loss continue",
+            "the runs would not be comparable after the loss of a machine",
+        ),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);

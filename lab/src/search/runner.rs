@@ -101,10 +101,7 @@ fn check_runs_can_start(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), SearchVariable::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
     {
-        bail!(
-            "--over threads: the scenario's capacity is divided among the threads, and not every number of them divides it; \
-             search --over connections"
-        );
+        bail!("--over threads: not every number of threads divides the scenario's capacity; search --over connections");
     }
     Ok(())
 }

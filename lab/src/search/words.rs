@@ -258,7 +258,7 @@ pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResul
     let number = against.iter().filter(|point| first.iter().any(|early| std::ptr::eq(early, **point))).count();
     let gone = absence_signs(found);
     let advice = match gone.is_empty() {
-        true => "repeat the search when nothing else runs on the machines of onrush and the target",
+        true => "repeat the search with the machines of onrush and the target otherwise idle",
         false => "find out why, and repeat the search",
     };
     let observed: Vec<String> = gone.into_iter().chain(found.starved.wait_clauses()).collect();
@@ -305,7 +305,8 @@ fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();
     (!doubts.is_empty()).then(|| {
         format!(
-            "the target may sustain more than this search has shown: {}; repeat the search when nothing else runs on the machines of onrush and the target",
+            "the target may sustain more than this search has shown: {}; repeat the search with the machines of onrush \
+             and the target otherwise idle",
             doubts.join(", and ")
         )
     })
@@ -493,15 +494,17 @@ mod tests {
         let disturbed = [&agree[..], &[(50, false)]].concat();
         assert_eq!(
             note(&points(&disturbed)).unwrap(),
-            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target or this machine was slower \
-             in some runs, and no cause was observed; repeat the search when nothing else runs on the machines of onrush and the target"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target or this machine was \
+             slower in some runs, and no cause was observed; repeat the search with the machines of onrush and the \
+             target otherwise idle"
         );
         let mut starved = points(&disturbed);
         starved[7].starved = Starvation { generator: 0.004, target: 0.31, stolen: 0.02 };
         assert_eq!(
             note(&starved).unwrap(),
-            "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target waited for a \
-             processor 31 % of the time and the hypervisor gave 2 % of the processor time to others; repeat the search when nothing else runs on the machines of onrush and the target"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target waited for \
+             a processor 31 % of the time and the hypervisor gave 2 % of the processor time to others; repeat the \
+             search with the machines of onrush and the target otherwise idle"
         );
         let cold = [&[(50, false)][..], &agree].concat();
         let mut dead = points(&cold);
@@ -524,9 +527,9 @@ mod tests {
         let later = points(&[&cold[..], &[(50, false)]].concat());
         assert_eq!(
             note(&later).unwrap(),
-            "2 of 9 runs contradict the others (the run at 50 connections failed, the run at 50 connections failed): the \
-             target was slower at first, and no cause of the later differences was observed; repeat the search when nothing else \
-             runs on the machines of onrush and the target"
+            "2 of 9 runs contradict the others (the run at 50 connections failed, the run at 50 connections failed): \
+             the target was slower at first, and no cause of the later differences was observed; repeat the search \
+             with the machines of onrush and the target otherwise idle"
         );
     }
 
@@ -564,7 +567,8 @@ mod tests {
         assert_eq!(
             note.unwrap(),
             "the target may sustain more than this search has shown: p99<50ms held at 980.0/s in the closed loop on 10 \
-             connections, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the search when nothing else runs on the machines of onrush and the target"
+             connections, and in the runs that failed, onrush waited for a processor 20 % of the time; repeat the \
+             search with the machines of onrush and the target otherwise idle"
         );
     }
 

@@ -57,7 +57,7 @@ impl SettingChange {
         let old = normalised(&self.old);
         let found = match tree.read(name) {
             Ok(found) => normalised(&found),
-            Err(refusal) => return Restoration::Failed(format!("{name} was {old:?} before: {refusal}")),
+            Err(refusal) => return Restoration::Failed(format!("{name} cannot be restored to {old:?}: {refusal}")),
         };
         if found == old {
             return Restoration::Done(format!("{name} is {old:?}, as before"));
@@ -69,7 +69,10 @@ impl SettingChange {
             ));
         }
         match tree.check(name).and_then(|()| tree.write(name, &self.old)) {
-            Err(refusal) => Restoration::Failed(format!("{name} is still {found:?} and was {old:?} before: {refusal}")),
+            Err(refusal) => Restoration::Failed(format!(
+                "{name} is still {found:?} and cannot be restored to {old:?}: \
+                                                         {refusal}"
+            )),
             Ok(()) => match tree.read(name).map(|value| normalised(&value)) {
                 Ok(value) if value == old => {
                     Restoration::Done(format!("{name} was restored from {found:?} to {old:?}"))

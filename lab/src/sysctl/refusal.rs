@@ -63,7 +63,7 @@ pub enum SysctlRefusal {
         reason: String,
     },
     /// Another process has changed the setting since onrush did.
-    #[error("{name} is {found:?}, but onrush had set {ours:?}: another process changes the setting, too")]
+    #[error("{name} is {found:?}, but onrush had set {ours:?}: another process is changing it, too")]
     Changed {
         /// The setting.
         name: String,
@@ -81,14 +81,14 @@ pub enum SysctlRefusal {
         reason: String,
     },
     /// The file is not a journal written by onrush.
-    #[error("{0} is not a journal of onrush; check the settings named in the file, then delete the file")]
+    #[error("{0} is not a journal of onrush; check the settings that it names, then delete it")]
     Damaged(String),
     /// Another process has borrowed the settings. Holds its PID, if known.
-    #[error("another onrush{} is changing settings of this network namespace; wait until that onrush has restored the settings",
+    #[error("another onrush{} is changing settings of this network namespace; wait until it has restored them",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
     /// A killed process had borrowed the settings and left them changed. Holds its PID.
-    #[error("an onrush that was killed (pid {0}) has left settings changed; run onrush restore first")]
+    #[error("a killed onrush (pid {0}) left settings changed; run onrush restore first")]
     Leftover(u32),
     /// The settings have been restored for good.
     #[error("the settings have been restored and cannot be changed again")]

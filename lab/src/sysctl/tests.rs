@@ -211,7 +211,7 @@ fn foreign_values_are_never_overwritten() {
     let refusal = loan.set(&name_of(SOMAXCONN), "256").unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "net.core.somaxconn is \"512\", but onrush had set \"128\": another process changes the setting, too"
+        "net.core.somaxconn is \"512\", but onrush had set \"128\": another process is changing it, too"
     );
     let left =
         "net.core.somaxconn is \"512\" and was left alone: onrush had set \"128\", and the original value was \"4096\"";
@@ -306,7 +306,7 @@ fn failed_restorations_stay_in_the_journal() {
     machine.set_mode(SOMAXCONN, 0o444);
     let Ok(Leftover::Changes(restorations)) = machine.restore() else { panic!("there are changes") };
     assert!(matches!(&restorations[..], [Restoration::Done(_), Restoration::Failed(words)] if words.starts_with(
-        "net.core.somaxconn is still \"128\" and was \"4096\" before: net.core.somaxconn is read-only here"
+        "net.core.somaxconn is still \"128\" and cannot be restored to \"4096\": net.core.somaxconn is read-only here"
     )));
     machine.set_mode(SOMAXCONN, 0o644);
     let expected = [

@@ -236,7 +236,7 @@ fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
         Some(format!("{:?} ({})", run.origin.file, escape_controls(&document.flaw()?)))
     };
     let found: Vec<String> = runs.iter().filter_map(flaw).collect();
-    (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_and_count(&found)))
+    (!found.is_empty()).then(|| format!("figures of incomplete runs: {}", first_and_count(&found)))
 }
 
 /// Quotes the first of several texts, and gives the number of the others.
@@ -256,10 +256,10 @@ fn missing_parts_line(parts: RunParts, runs: &[SavedRun]) -> Result<Option<Strin
     let Some(first) = without.next() else { return Ok(None) };
     let others = without.count();
     if others + 1 == runs.len() {
-        return Err(format!("no result has {}: {}", parts.name(), parts.example()));
+        return Err(format!("no result has {}; {}", parts.name(), parts.example()));
     }
     let more = if others > 0 { format!(" and {others} more") } else { String::new() };
-    Ok(Some(format!("without {}, and therefore left out: {:?}{more}", parts.name(), first.origin.file)))
+    Ok(Some(format!("left out, because they have no {}: {:?}{more}", parts.name(), first.origin.file)))
 }
 
 /// Message about a mean shown beside percentiles, if only the percentiles include unanswered requests.
@@ -295,7 +295,7 @@ fn unbounded_percentiles_line(runs: &[SavedRun], columns: &[TableColumn]) -> Opt
         Some(format!("{:?} from p{percent} up", run.origin.file))
     };
     let found: Vec<String> = runs.iter().filter_map(first).collect();
-    let words = "percentiles may be larger where requests that were due have no response";
+    let words = "percentiles may be larger, because requests that were due have no response";
     (!found.is_empty()).then(|| format!("{words}: {}", first_and_count(&found)))
 }
 

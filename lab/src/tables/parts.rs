@@ -39,10 +39,8 @@ impl RunParts {
     /// Advice on making a run with such parts, for the end of a message.
     pub fn example(self) -> &'static str {
         match self {
-            Self::Stages => "a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, writes them",
-            Self::Names => {
-                "a run of a list whose lines have name=X, such as onrush --urls LIST -o FILE.json, writes them"
-            }
+            Self::Stages => "make one with onrush --stages 10s:100,10s:200 -o FILE.json URL",
+            Self::Names => "give requests of a list name=X, and run onrush --urls LIST -o FILE.json",
         }
     }
 

@@ -186,7 +186,7 @@ mod tests {
             (": b", Err("no name before the colon; write 'Name: value'")),
             ("'A: c'", Err("a quotation mark before the name; leave it out")),
             ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
-            ("\u{201c}A: c", Err("a quotation mark that quotes nothing in a shell; write ' or \"")),
+            ("\u{201c}A: c", Err("a typographic quotation mark, which quotes nothing in a shell; write ' or \"")),
             ("A: b\r\nC: d", Err("a control character in the value; leave it out")),
         ];
         for (text, expected) in table {

@@ -71,7 +71,7 @@ fn other_protocol_message(plan: &Plan, outcome: &Outcome, address: SocketAddr, c
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     let received = if row.example.is_empty() { String::new() } else { format!(" (\"{}\")", escape(&row.example)) };
     format!(
-        "{peer} answers no request in {}: {}{received}{remedy}",
+        "{peer} does not answer in {}: {}{received}{remedy}",
         failure.expected_protocol(),
         describe_cause(cause, plan)
     )
@@ -145,7 +145,7 @@ fn sentences_on_stuck(stuck: &[(usize, &'static str)], missing: impl Fn(&str) ->
         let missing = missing(they);
         format!(
             "{threads} {are} still in the script's {callback}() more than a second after {they} should have ended: \
-             {missing}; look for an endless loop, or a call that waits, in {callback}()"
+             {missing}; look for an endless loop or a blocking call in {callback}()"
         )
     };
     threads_in.into_iter().map(sentence).collect()
@@ -173,8 +173,8 @@ pub fn incompleteness_reason(outcome: &Outcome) -> Option<String> {
 /// The sentence on a thread (numbered from 1) that panicked because of a bug in onrush.
 pub fn thread_panic_message(thread: usize) -> String {
     format!(
-        "thread {thread} died during the run because of the bug named above: the report covers what was \
-         measured until then, except that thread's last tenth of a second"
+        "thread {thread} died because of the bug named above; the report ends there, without the thread's last tenth \
+         of a second"
     )
 }
 
@@ -187,7 +187,7 @@ pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>
     match (room, ports) {
         (None, None) => None,
         (None, Some(ports)) => Some(format!(
-            "note: {connections} need as many local ports, but there are only {}: {more_ports}",
+            "note: {connections} need as many local ports, but there are only {}; {more_ports}",
             there_are(ports)
         )),
         (Some((room, shortage)), ports) => {
@@ -197,7 +197,7 @@ pub fn shortage_note(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>
             let (room, files) =
                 (units::format_thousands(u64::from(room)), file_limit_message(shortage.needed, shortage.hard));
             let ports =
-                ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
+                ports.map(|ports| format!("; there are only {} local ports, too; {more_ports}", there_are(ports)));
             let fewer = if is_fewer { format!("running with {room} of {connections}: ") } else { String::new() };
             Some(format!("note: {fewer}{files}{}", ports.unwrap_or_default()))
         }
@@ -218,20 +218,21 @@ mod tests {
         assert_eq!(shortage_note(&native, None, None), None);
         let said = |files, ports| shortage_note(&native, files, ports).unwrap_or_default();
         let (limit, ports) = (
-            "note: running with 19,964 of 100,000 connections: the limit is 20,000 open files, and 100,036 are needed; \
+            "note: running with 19,964 of 100,000 connections: the limit is 20,000 open files, but 100,036 are needed; \
              'sudo prlimit --pid $$ --nofile=100036' raises the limit",
             "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range",
         );
         assert_eq!(said(files, None), limit);
-        assert_eq!(said(files, Some(28_232)), format!("{limit}; of local ports, too, there are only 28,232: {ports}"));
-        let alone = "note: 100,000 connections need as many local ports, but there are only 28,232: ";
+        assert_eq!(said(files, Some(28_232)), format!("{limit}; there are only 28,232 local ports, too; {ports}"));
+        let alone = "note: 100,000 connections need as many local ports, but there are only 28,232; ";
         assert_eq!(said(None, Some(28_232)), format!("{alone}{ports}"));
         // Each thread has at least one connection, with or without room for it.
         let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
         let limit =
-            "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
+            "note: the limit is 12 open files, but 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
         assert_eq!(shortage_note(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
-        let none = "note: the limit is 5 open files, and 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' raises the limit";
+        let none = "note: the limit is 5 open files, but 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' \
+                    raises the limit";
         assert_eq!(said(Some(Shortage { needed: 100_036, hard: 5 }), None), none);
         // wrk tries all connections and counts the errors.
         let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);

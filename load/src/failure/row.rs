@@ -100,7 +100,7 @@ impl Failure {
             Cause::Errno(number) => return self.errno_remedy(errno::known_errno(number)?),
             Cause::Kernel(number) => match errno::known_errno(number) {
                 Some(Errno::NOMEM | Errno::NOBUFS) => "this machine or its control group is short of memory",
-                _ => "--io epoll or --io uring uses other system calls",
+                _ => "try other system calls: --io epoll or --io uring",
             },
             Cause::Tls(failure) => {
                 return tls::tls_remedy(failure, &self.row.example, &self.offered).map(str::to_owned);
@@ -136,7 +136,7 @@ impl Failure {
             Cause::Protocol(Error::AnsweredInHttp1) if self.expects_tls => EXPECTS_TLS,
             Cause::Protocol(Error::AnsweredInHttp1) => WITHOUT_HTTP2,
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
-                "fewer --streams or a lower rate (-R) may do"
+                "fewer --streams or a lower rate (-R) may help"
             }
             Cause::Protocol(Error::Reset(HTTP_1_1) | Error::GoAway(HTTP_1_1)) if self.offered.is_empty() => HTTP1_ONLY,
             Cause::Protocol(Error::Reset(HTTP_1_1) | Error::GoAway(HTTP_1_1)) => HTTP1_WITH_TLS,
@@ -253,7 +253,7 @@ fn file_limit_remedy(needed: u64) -> String {
 /// The sentence on an open-file limit that is too low, with the remedy.
 pub fn file_limit_message(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (format_thousands(allowed), format_thousands(needed));
-    format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::open_files_command(needed))
+    format!("the limit is {allowed} open files, but {wanted} are needed; {}", host::open_files_command(needed))
 }
 
 /// The remedy for exhausted local ports.
@@ -296,7 +296,7 @@ pub fn describe_cause(cause: Cause, plan: &Plan) -> String {
         Cause::Late => format!("no complete response within {}", timeout()),
         Cause::LateInHead => format!("no end of the response's head within {}", timeout()),
         Cause::LateToClose => {
-            format!("no end of the response within {}, which lasts until the server closes the connection", timeout())
+            format!("no end of the response within {}; it lasts until the server closes the connection", timeout())
         }
         Cause::GivenUp => format!("abandoned after {}", format_duration_spaced(plan.give_up.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),

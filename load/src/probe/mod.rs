@@ -192,13 +192,16 @@ impl ProbedRun<'_> {
         if let Some([was, now]) = course.drifted_rates() {
             let in_flight = self.base.run.in_flight;
             let [was, now] = [was, now].map(|rate| per_s(&rate));
-            let drift = format!("with {in_flight} in flight the target answered {was:.0} requests/s, later {now:.0}");
+            let drift = format!(
+                "with {in_flight} in flight the target answered {was:.0} requests/s at first, {now:.0} \
+                                 later"
+            );
             probe.failed = Some(drift);
             return;
         }
         let Some(told) = course.result() else {
             let other = self.base.other;
-            probe.failed = Some(format!("the requests in flight did not reach {other} in time for an answer"));
+            probe.failed = Some(format!("the number of requests in flight did not reach {other} in time"));
             probe.needed_s = Some(2.0 * probe.duration_s);
             probe.up = other > self.base.run.in_flight;
             return;

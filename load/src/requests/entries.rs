@@ -123,7 +123,7 @@ impl Entries {
                 }
                 ListLine::Field(..) | ListLine::Body(_) if !is_open => {
                     return Err(wrong(format!(
-                        "{} belongs to no request: a blank line ends the request above",
+                        "{} belongs to no request; remove the blank line that ends the request above",
                         shown(line)
                     )));
                 }
@@ -131,7 +131,13 @@ impl Entries {
                     let frames = ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase());
                     entries.framed = entries.framed.take().or_else(|| frames.then(|| name.to_owned()));
                 }
-                ListLine::Body(_) if has_body => return Err(wrong("the request already has a body".to_owned())),
+                ListLine::Body(_) if has_body => {
+                    return Err(wrong(
+                        "the request already has a body; leave one of the \
+                                                                   two out"
+                            .to_owned(),
+                    ));
+                }
                 ListLine::Body(name) => {
                     has_body = true;
                     entries.is_safe = false;
@@ -355,12 +361,10 @@ fn path_on_same_host(url: &str, origin: &str, target: &Target) -> Result<String,
         other.scheme == target.scheme && other.host.eq_ignore_ascii_case(&target.host) && port(&other) == port(target);
     if !is_same {
         let url = shown(&secrets::redact_url(url));
-        return Err(format!(
-            "{url} does not lead to {origin}, the target of the run; each target needs a separate run"
-        ));
+        return Err(format!("{url} is not on {origin}, the target of the run; measure each target in its own run"));
     }
     if other.userinfo.is_some() && other.userinfo != target.userinfo {
-        return Err("the user differs from the target's; write a header Authorization below the request".to_owned());
+        return Err("the user differs from the target's; write an Authorization header below the request".to_owned());
     }
     Ok(other.path)
 }
@@ -424,7 +428,7 @@ mod tests {
             ("http://127.0.0.1/{{seq}}", Ok("/{{seq}}")),
             ("/{{seq}}/é", Err("in a path")),
             ("/{{seq", Err("without }}")),
-            ("http://{{seq}}/", Err("does not lead to")),
+            ("http://{{seq}}/", Err("is not on http")),
         ] {
             let read = entries(line).map(|entries| entries.request(0, &usual("/")).target);
             match expected {

@@ -51,8 +51,7 @@ impl<'a> ListLine<'a> {
         }
         if let Some(kind) = foreign_kind(text) {
             return Err(format!(
-                "this looks like {kind}; a request is METHOD and URL, with its headers on lines below it, and @FILE names the \
-                 file with its body"
+                "this looks like {kind}; write METHOD URL, then a line for each header, and @FILE for a body"
             ));
         }
         match text.as_bytes() {
@@ -76,8 +75,7 @@ impl<'a> EntryHead<'a> {
         let url = url.filter(|url| is_url(url));
         let Some(url) = url.filter(|_| method.is_none_or(is_token)) else {
             return Err(format!(
-                "{} is neither a request nor a header; write a path that begins with /, or http:// in front, after the \
-                 method if there is one",
+                "{} is neither a request nor a header; write /PATH or http://…, after a method if you need one",
                 without_secrets(text, secrets::misspelt_header)
             ));
         };
@@ -100,10 +98,10 @@ impl<'a> EntryHead<'a> {
                     return Err(format!("{} after the URL; leave it out", shown(word)));
                 }
                 _ if word.starts_with('@') => {
-                    return Err(format!("{} after the URL; the file with the body is on the next line", shown(word)));
+                    return Err(format!("{} after the URL; write it on the next line", shown(word)));
                 }
                 _ if word.starts_with(['{', '[', '"', '\'', '<']) => {
-                    return Err("a body after the URL; write it into a file, and @FILE on the next line".to_owned());
+                    return Err("a body after the URL; put it in a file, and write @FILE on the next line".to_owned());
                 }
                 // The value may be a secret.
                 Some((key, _)) => {
@@ -114,7 +112,7 @@ impl<'a> EntryHead<'a> {
                 }
                 None => {
                     return Err(format!(
-                        "{} after the URL; only weight=N and name=X may follow it, and blanks are %20",
+                        "{} after the URL; only weight=N and name=X may follow it (write blanks as %20)",
                         shown(word)
                     ));
                 }
@@ -231,7 +229,7 @@ pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '
 pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
     if name.starts_with(QUOTES) {
-        return Err("a quotation mark that quotes nothing in a shell; write ' or \"");
+        return Err("a typographic quotation mark, which quotes nothing in a shell; write ' or \"");
     }
     if name.starts_with(['\'', '"']) {
         return Err("a quotation mark before the name; leave it out");
@@ -288,7 +286,7 @@ mod tests {
             ("GET", "neither a request nor a header"),
             ("GET a", "neither a request nor a header"),
             ("GE(T /a", "neither a request nor a header"),
-            ("example.com/a", "or http:// in front"),
+            ("example.com/a", "or http://…, after a method"),
             ("127.0.0.1:9001/b", "\"127.0.0.1:9001/b\" has no scheme; write http:// in front"),
             ("localhost:80", "has no scheme"),
             ("Authorization Bearer zebra-giraffe-77", "is neither a request nor a header"),
@@ -296,7 +294,7 @@ mod tests {
             (" Bearer zebra", "\"Bearer REDACTED\" is neither a request nor a header"),
             ("--data-raw 'pw=zebra'", "looks like a curl command"),
             ("-H 'Authorization: zebra' \\", "looks like a curl command"),
-            ("POST /echo {\"a\":\"zebra\"}", "a body after the URL; write it into a file"),
+            ("POST /echo {\"a\":\"zebra\"}", "a body after the URL; put it in a file"),
             ("POST /echo 'pw=zebra'", "a body after the URL"),
             ("POST /echo pw=zebra", "\"pw=…\" after the URL; only weight=N"),
             ("\"http://127.0.0.1:8088/a\"", "quotation marks around a request; leave them out"),
@@ -307,14 +305,11 @@ mod tests {
             ("/a weight=0", "\"weight=0\": a weight is a whole number from 1"),
             ("/a weight=x", "a weight is a whole number"),
             ("/a Weight=1", "only weight=N and name=X may follow"),
-            ("/a @b", "\"@b\" after the URL; the file with the body is on the next line"),
+            ("/a @b", "\"@b\" after the URL; write it on the next line"),
             ("/a name=", "\"name=\": a name has 1 to 64 characters"),
             ("/a name=a]", "one of [],<>=!\""),
             ("@", "no file after the @"),
-            (
-                "{\"method\": \"GET\"}",
-                "looks like JSON; a request is METHOD and URL, with its headers on lines below it, and @FILE",
-            ),
+            ("{\"method\": \"GET\"}", "looks like JSON; write METHOD URL, then a line for each header, and @FILE"),
             ("[1, 2]", "looks like JSON"),
             ("[\"/a\"]", "looks like JSON"),
             ("\"method\": \"GET\",", "looks like JSON"),

@@ -25,11 +25,11 @@ pub(super) fn check_congestion_control(plan: &Plan, addresses: &Addresses) -> Re
         let why = match errno {
             Errno::NOENT => {
                 let available = listed("net.ipv4.tcp_available_congestion_control");
-                format!("the kernel does not have it; write one of these, or load its module: {available}")
+                format!("not available in this kernel; load its module, or use one of: {available}")
             }
             Errno::PERM => {
                 let allowed = listed("net.ipv4.tcp_allowed_congestion_control");
-                format!("only CAP_NET_ADMIN may use it; others may use: {allowed}")
+                format!("needs CAP_NET_ADMIN; without it, use one of: {allowed}")
             }
             errno => error_reason(&errno.into()),
         };

@@ -137,7 +137,7 @@ fn check_source_addresses(sources: SourceAddresses, dialect: Dialect) -> Result<
         socket::try_source(address).map_err(|errno| {
             let reason = error_reason(&errno.into());
             let program = if dialect.is_compat() { format!("{}: ", dialect.name()) } else { String::new() };
-            let remedy = if dialect.is_compat() { "" } else { ": 'ip address' lists the addresses of this machine" };
+            let remedy = if dialect.is_compat() { "" } else { "; 'ip address' lists this machine's addresses" };
             BadSource { program, address, reason, remedy }
         })?;
     }

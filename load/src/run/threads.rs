@@ -36,7 +36,7 @@ pub enum NotStarted {
         reason: io::Error,
     },
     /// A thread other than a worker could not be created.
-    #[error("cannot create a thread for {job}: {}; the limits on memory (ulimit -v) or processes are too low", words(.reason))]
+    #[error("cannot create a thread for {job}: {}; raise the limit on memory ('ulimit -v') or processes ('ulimit -u')", words(.reason))]
     Helper {
         /// Purpose of the thread.
         job: &'static str,
@@ -45,8 +45,8 @@ pub enum NotStarted {
     },
     /// The address-space limit is too low.
     #[error(
-        "{} and {} need about {} MiB of address space, and the limit leaves {} MiB: raise it with 'ulimit -v', or use \
-         fewer threads (-t), connections (-c, --max-inflight) or, over HTTP/2, streams (--streams)",
+        "{} and {} need about {} MiB of address space, but the limit leaves {} MiB; raise it with 'ulimit -v', or use \
+         fewer threads (-t), connections (-c, --max-inflight) or streams (--streams)",
         format_count(.0.threads.into(), "thread"),
         format_count(.0.connections.into(), "connection"),
         .0.needed_mib,

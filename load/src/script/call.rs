@@ -207,7 +207,11 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
         }
         if ffi::lua_isfunction(raw, -1) == 0 {
             let kind = ffi::luaL_typename(raw, -1);
-            return ffi::luaL_error(raw, c"wrk.request is a %s value; wrk.init makes it a function".as_ptr(), kind);
+            return ffi::luaL_error(
+                raw,
+                c"wrk.request is a %s value; call wrk.init, which makes it a function".as_ptr(),
+                kind,
+            );
         }
         ffi::lua_pushvalue(raw, -1);
         ffi::lua_call(raw, 0, 1 + c_int::from(*keeps_value));

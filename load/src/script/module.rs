@@ -22,16 +22,14 @@ pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
 /// Reason why a C module must not be loaded; `None` also for files that the system's loader will refuse.
 pub fn load_problem(path: &str) -> Option<String> {
     if cfg!(target_feature = "crt-static") {
-        return Some(format!(
-            "{path}: this program is static and loads no C modules; build onrush from source for them"
-        ));
+        return Some(format!("{path}: a static onrush cannot load C modules; build onrush from source to use them"));
     }
     // The system's loader refuses unreadable files and files that are not libraries.
     let needed = needed_libraries(Path::new(path)).unwrap_or_default();
     let own = needed.into_iter().find(|name| is_lua(name))?;
     Some(format!(
-        "{path}: it brings its own Lua ({own}), and values of one are none of the other; build it without -llua, as \
-         LuaRocks and Debian do"
+        "{path}: the module links its own Lua ({own}) and cannot share values with onrush's; build it without -llua, \
+         as LuaRocks and Debian do"
     ))
 }
 

@@ -134,7 +134,10 @@ impl StateReach {
             Self::Own(decisions) => Ok(look(lua, decisions)),
             Self::Others(threads) => match &*lock_holder(&threads[number - 1]) {
                 Some(state) => Ok(look(state.lua(), state.decisions())),
-                None => Err(format!("thread {number} is still inside the script, so it cannot be read or changed")),
+                None => Err(format!(
+                    "thread {number} is still inside the script, so its variables cannot be read or \
+                                     changed"
+                )),
             },
         }
     }

@@ -51,8 +51,8 @@ fn find_requests_with(
             let wrk = lua.named_registry_value::<Table>("onrush.wrk").ok();
             let reason = RefusedRequest { bytes, start, error, wrk }.describe_fault();
             Err(format!(
-                "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
-                 text): {reason}"
+                "{function} of the script did not return one or more complete requests: {error} (line and byte of the \
+                 returned text): {reason}"
             ))
         }
     }
@@ -75,7 +75,7 @@ impl RefusedRequest<'_> {
         let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
         let (request, at) = (&request[line_ends..], self.error.at.saturating_sub(self.start + line_ends));
         if request.is_empty() {
-            return "it is empty; return wrk.format()".to_owned();
+            return "the text is empty; return wrk.format()".to_owned();
         }
         let (head, body) = split_head_and_body(request);
         let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
@@ -103,8 +103,8 @@ impl RefusedRequest<'_> {
     /// Describes the fault of a request line, at byte `at`.
     fn line_fault(&self, line: &[u8], at: usize) -> String {
         if at == 0 && self.error.reason.contains("connection: close") {
-            return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
-                    connection; leave that out, or return that request alone"
+            return "the previous request closes its connection ('Connection: close' or HTTP/1.0); leave that out, or \
+                    return that request alone"
                 .to_owned();
         }
         let line = String::from_utf8_lossy(line);
@@ -126,7 +126,7 @@ impl RefusedRequest<'_> {
             None if !path.starts_with(['/', '*']) && !path.contains("://") => {
                 format!("{name} {} does not begin with /", quote_start(path))
             }
-            None => format!("{} must be a path and HTTP/1.1 after the method", quote_start(rest)),
+            None => format!("{} follows the method; write a path and HTTP/1.1", quote_start(rest)),
         }
     }
 
@@ -136,17 +136,17 @@ impl RefusedRequest<'_> {
         let capitals = method.to_ascii_uppercase();
         if self.start > 0 {
             return format!(
-                "the text goes on with {} after a request; a body needs a Content-Length, which wrk.format() sets, and the \
-                 value of a header has no line end",
+                "{} follows a request; give a body a Content-Length, as wrk.format() does, and remove line ends from \
+                 header values",
                 quote_start(line)
             );
         }
         if capitals != method
             && http1::outline(format!("{capitals} * HTTP/1.1\r\n\r\n").as_bytes(), &mut Vec::new()).is_ok()
         {
-            return format!("{name} is {}, and servers know only {capitals}; write that", quote_start(method));
+            return format!("{name} is {}, but methods are case-sensitive; write {capitals}", quote_start(method));
         }
-        format!("{name} is {}; it has letters, digits and -, and a path follows it", quote_start(method))
+        format!("{name} is {}; a method has letters, digits and -, and a path follows it", quote_start(method))
     }
 
     /// Describes the fault of a header line, possibly the empty line after the fields.
@@ -158,7 +158,7 @@ impl RefusedRequest<'_> {
             return if line.trim_end().is_empty() {
                 self.body_fault(fields, None)
             } else {
-                "a line of the head has no colon; write 'Name: value', and no line end in a value".to_owned()
+                "a header line has no colon; write 'Name: value', without line ends in the value".to_owned()
             };
         };
         let place = self.header_place(name);
@@ -166,7 +166,7 @@ impl RefusedRequest<'_> {
         match name.chars().find(|&character| !is_token(character)) {
             _ if name.is_empty() => "a header has no name; write 'Name: value'".to_owned(),
             Some(strange) => {
-                format!("{strange:?} in the header name {}{place}; it has letters, digits and -", quote_start(name))
+                format!("{strange:?} in the header name {}{place}; use only letters, digits and -", quote_start(name))
             }
             None if name.eq_ignore_ascii_case("content-length") => self.body_fault(fields, None),
             None => {
@@ -195,29 +195,33 @@ impl RefusedRequest<'_> {
         match (slip, coding) {
             (Some((name, _)), None) if lengths.len() > 1 => {
                 format!(
-                    "the length is there {} times, also as {name}{}; {advice}",
+                    "{} headers give the length, one of them {name}{}; {advice}",
                     lengths.len(),
                     self.header_place(name)
                 )
             }
             (Some(_), Some(coding)) => format!(
-                "{coding}: chunked{} is there beside Content-Length, which wrk.format() sets; leave {coding} out",
+                "{coding}: chunked{} contradicts Content-Length, which wrk.format() sets; leave {coding} out",
                 self.header_place(&coding)
             ),
             (Some((name, value)), None) => match body_bytes {
                 Some(bytes) => {
                     format!(
-                        "{name}{} is {}, and the body has {bytes} bytes; {advice}",
+                        "{name}{} is {}, but the body has {bytes} bytes; {advice}",
                         self.header_place(name),
                         quote_start(value)
                     )
                 }
                 None => {
-                    format!("{name}{} is {}, which is no length; {advice}", self.header_place(name), quote_start(value))
+                    format!(
+                        "{name}{} is {}, which is not a length; {advice}",
+                        self.header_place(name),
+                        quote_start(value)
+                    )
                 }
             },
             (None, Some(coding)) => format!(
-                "{coding}: chunked{} says that the body is in chunks, and it is not; leave that out: wrk.format() sets \
+                "{coding}: chunked{} is set, but the body is not in chunks; leave it out: wrk.format() sets \
                  Content-Length",
                 self.header_place(&coding)
             ),

@@ -81,8 +81,7 @@ impl Observer for RunOpening<'_> {
         let is_silent = plan.output.format == Format::Json || plan.dialect.is_compat();
         if let Some(probing) = plan.output.probing.filter(|_| plan.output.notes && !is_silent) {
             say(&format!(
-                "onrush: after the run, up to {} with other numbers of requests in flight may reveal the limit of the \
-                 run (--probe off)",
+                "onrush: a probe of up to {} may follow the run, to find what limits it (--probe off prevents it)",
                 format_duration_exact(probing.time)
             ));
         }

@@ -136,7 +136,7 @@ fn url_errors_say_what_where_and_remedy() {
         ("http://a:b:c/", "an IPv6 address is written in brackets; for instance [::1]:8080"),
         ("http://[::g]/", "\"::g\" is not an IPv6 address"),
         ("http://[::1/", "the bracket of the address is not closed"),
-        ("http://[::1]80/", "something other than a port follows the address in brackets"),
+        ("http://[::1]80/", "only :PORT may follow the address in brackets"),
         ("http://[::1%]/", "\"\" is not the name of a network interface"),
         ("http://a@b@h/", "'@' in the user name at character 9; write %40"),
         ("http://%ff@h/", "the user name is not UTF-8 when decoded"),

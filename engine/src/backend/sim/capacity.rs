@@ -64,9 +64,13 @@ impl Capacity {
         let slower = self.cliff.map_or(1.0, |cliff| cliff.slower);
         let spread = if let Spread::LogNormal(spread) = self.spread { spread } else { 0.0 };
         ensure!(service_us.is_finite() && service_us > 0.0, "service_us = {service_us}: must be above zero");
-        ensure!((0.0..1.0).contains(&noise), "noise = {noise}: a share of the service time, from 0 to less than 1");
-        ensure!(slower.is_finite() && slower > 0.0, "slower = {slower}: a factor above zero");
-        ensure!(spread.is_finite() && spread >= 0.0, "spread = {spread}: a standard deviation, zero or more");
+        ensure!(
+            (0.0..1.0).contains(&noise),
+            "noise = {noise}: must be a share of the service time, from 0 to less \
+                                              than 1"
+        );
+        ensure!(slower.is_finite() && slower > 0.0, "slower = {slower}: must be a factor above zero");
+        ensure!(spread.is_finite() && spread >= 0.0, "spread = {spread}: must be a standard deviation of zero or more");
         Ok(())
     }
 
@@ -78,7 +82,7 @@ impl Capacity {
     /// One thread's share of the capacity.
     pub(super) fn share(&self, threads: u32, seed: u64) -> anyhow::Result<Self> {
         let share = |name, number| share(name, number, threads);
-        ensure!(self.workers > 0, "workers = 0; change it");
+        ensure!(self.workers > 0, "workers = 0: must be at least 1");
         let cliff = self.cliff.map(|cliff| anyhow::Ok(Cliff { waiting: share("waiting", cliff.waiting)?, ..cliff }));
         Ok(Self {
             workers: share("workers", self.workers)?,

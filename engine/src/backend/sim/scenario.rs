@@ -239,11 +239,15 @@ impl Scenario {
         let spans = spans.flat_map(|span| [("from_s", span.from_s), ("for_s", span.for_s)]);
         let faults = connection_fault.iter().map(|fault| ("after_us", fault.after_us));
         for (name, value) in times.into_iter().chain(spans).chain(faults) {
-            ensure!(value.is_finite() && value >= 0.0, "{name} = {value}: a time is a number, zero or more");
+            ensure!(value.is_finite() && value >= 0.0, "{name} = {value}: must be a time of zero or more");
         }
         let services = self.delay.iter().chain(self.pool.as_ref().map(|pool| &pool.service));
         services.into_iter().try_for_each(Service::check)?;
-        ensure!(self.capacity.is_none() || self.pool.is_none(), "capacity and pool are the same; use either");
+        ensure!(
+            self.capacity.is_none() || self.pool.is_none(),
+            "capacity and pool exclude each other; leave one of \
+                                                                 the two out"
+        );
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 

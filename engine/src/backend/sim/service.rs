@@ -50,12 +50,16 @@ impl Service {
     /// Checks that the service time is positive, and that its distribution has exactly its parameters.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Self { ms, sd, dist, slow } = *self;
-        ensure!(ms.is_finite() && ms > 0.0, "ms = {ms}: a service takes some time");
-        ensure!(sd == 0.0 || dist.is_none(), "sd is for log-normal times and goes without dist");
-        ensure!(slow.is_some() == (dist == Some(Dist::Two)), "slow is the time of the slow half of dist = \"two\"");
+        ensure!(ms.is_finite() && ms > 0.0, "ms = {ms}: must be a time above zero");
+        ensure!(sd == 0.0 || dist.is_none(), "sd is for log-normal times; leave out dist");
+        ensure!(
+            slow.is_some() == (dist == Some(Dist::Two)),
+            "slow and dist = \"two\" need each other: it is the time \
+                                                              of the slow half"
+        );
         let slow = slow.unwrap_or_default();
-        ensure!(sd.is_finite() && sd >= 0.0, "sd = {sd}: a standard deviation, zero or more");
-        ensure!(slow.is_finite() && slow >= 0.0, "slow = {slow}: a time is a number, zero or more");
+        ensure!(sd.is_finite() && sd >= 0.0, "sd = {sd}: must be a standard deviation of zero or more");
+        ensure!(slow.is_finite() && slow >= 0.0, "slow = {slow}: must be a time of zero or more");
         Ok(())
     }
 

@@ -109,8 +109,8 @@ fn too_short_warning(experiment: &Experiment) -> Option<String> {
     let fewest = expected.into_iter().min_by_key(ExpectedRequests::requests)?;
     (fewest.requests() < RESPONSES_NEEDED).then(|| {
         format!(
-            "there will be no verdict: runs with a rate are compared by their {DECISIVE}, for which each needs {} responses, \
-             and one has {} requests; {}",
+            "there will be no verdict: comparing the {DECISIVE} takes {} responses per run, but one run has only {} \
+             requests; {}",
             units::format_thousands(RESPONSES_NEEDED),
             units::format_thousands(fewest.requests()),
             fewest.remedy()
@@ -179,7 +179,7 @@ fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
 /// Rejects the stored plan of an experiment from which commands were left out.
 fn refuse_digests(outline: &ExperimentOutline) -> Result<(), String> {
     match all_commands(outline).into_iter().any(|command| is_digest(&command)) {
-        true => Err("commands were left out of this file, only digests are known; use the original file".to_owned()),
+        true => Err("this file has only digests of the commands; use the original file".to_owned()),
         false => Ok(()),
     }
 }
@@ -352,7 +352,7 @@ pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, Str
         .find(|(key, input)| options.0.get(*key).is_some_and(|values| values.iter().any(|value| value == input)));
     if let Some((key, input)) = of_input {
         return Err(format!(
-            "{key} {input}: standard input can be read only once; save the input in a file, and name the file"
+            "{key} {input}: standard input can be read only once; save it to a file, and name the file"
         ));
     }
     // The URL may be in the list of requests.

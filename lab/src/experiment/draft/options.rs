@@ -43,18 +43,18 @@ const SAMPLES: &str = "sockets.ndjson";
 /// The reason why a search is rejected.
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
-const ONE_MACHINE: &str = "the runs of an experiment are carried out by one machine";
+const ONE_MACHINE: &str = "an experiment runs on a single machine";
 
 /// Options of a single run that have a counterpart in an experiment, each with the reason why it is rejected.
 pub(super) const OWN: [(Id, &str); 18] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
-    (Id::Once, "each target gets one request before the first round anyway"),
+    (Id::Once, "an experiment sends one request to each target first anyway"),
     (Id::Output, "each run has its own file in the experiment's folder"),
     (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),
-    (Id::RequestLog, "an experiment has many runs; log one of them with a command of its own"),
-    (Id::LogSample, "an experiment has many runs; log one of them with a command of its own"),
-    (Id::SampleResponses, "an experiment has many runs; sample one of them with a command of its own"),
+    (Id::RequestLog, "an experiment has many runs; log one in a separate run"),
+    (Id::LogSample, "an experiment has many runs; log one in a separate run"),
+    (Id::SampleResponses, "an experiment has many runs; sample one in a separate run"),
     (Id::Format, "an experiment prints tables"),
     (Id::Machines, ONE_MACHINE),
     (Id::Coordinate, ONE_MACHINE),
@@ -62,7 +62,7 @@ pub(super) const OWN: [(Id, &str); 18] = [
     (Id::JoinTimeout, ONE_MACHINE),
     (Id::LossTimeout, ONE_MACHINE),
     (Id::OnLoss, ONE_MACHINE),
-    (Id::Compat, "an experiment has no compatible runs"),
+    (Id::Compat, "an experiment cannot imitate other tools"),
     (Id::Quiet, "an experiment prints its progress and its tables"),
     (Id::Help, "onrush lab --help prints the help"),
 ];

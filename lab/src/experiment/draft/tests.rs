@@ -80,7 +80,7 @@ fn resolved_files_decide_the_same() {
     assert!(experiment.shown.contains("before_point = \"sha256:"), "{}", experiment.shown);
     assert_eq!(
         decided(&experiment.shown).unwrap_err().split(';').next(),
-        Some("commands were left out of this file, only digests are known")
+        Some("this file has only digests of the commands")
     );
     let kept = decided(&WHOLE.replace("latency = true", "keep-secrets = true")).unwrap();
     assert_eq!(kept.shown, kept.text);
@@ -175,8 +175,8 @@ fn too_short_runs_are_announced() {
     let warned = |lab: Result<Option<LabCommand>, String>| lab.unwrap().unwrap().warnings;
     let said = |requests: &str, remedy: &str| {
         vec![format!(
-            "there will be no verdict: runs with a rate are compared by their p99, for which each needs 2,000 responses, and \
-             one has {requests} requests; {remedy}"
+            "there will be no verdict: comparing the p99 takes 2,000 responses per run, but one run has only \
+             {requests} requests; {remedy}"
         )]
     };
     let line = |requests: &str, length: &str| said(requests, &format!("measure for longer, such as {length} (-d)"));
@@ -239,7 +239,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
         ("-c 1,8 -o x.json h", "each run has its own file"),
         ("--sysctl x h", "write NAME=VALUE,VALUE"),
         ("-c 1,8", "no URL"),
-        ("-c 1,8 --urls - h", "urls -: standard input can be read only once; save the input in a file"),
+        ("-c 1,8 --urls - h", "urls -: standard input can be read only once; save it to a file"),
         ("-c 1,8 --body @- h", "body @-: standard input can be read only once"),
     ] {
         let wrong = sweep_of(line).unwrap_err();

@@ -75,9 +75,7 @@ impl<'a> PointEnvironment<'a> {
         names.sort_unstable();
         names.dedup();
         if let Some(name) = names.first().filter(|_| !experiment.may_change_host) {
-            bail!(
-                "{name} is a setting of this host; to change it, and restore it afterwards, add --allow-host-changes"
-            );
+            bail!("{name} is a setting of this host; add --allow-host-changes to change it and restore it afterwards");
         }
         let mut said = Vec::new();
         for name in &names {
@@ -175,7 +173,7 @@ impl<'a> PointEnvironment<'a> {
     /// Describes how the target's command ended by itself; `None` while it is running, or if there is none.
     pub fn describe_target_end(&mut self) -> Option<String> {
         let status = self.target.as_mut()?.exit_status()?;
-        Some(format!("the target's command ended by itself, with {}", describe_exit(status)))
+        Some(format!("the target's command ended early, with {}", describe_exit(status)))
     }
 
     /// Runs a hook for the current point; does nothing if the experiment does not have this hook.

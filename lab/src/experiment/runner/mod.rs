@@ -284,7 +284,7 @@ fn open_folder(
             signals.before_quitting(move || unfinished.abandon());
             if before.redacted && !made.redacted {
                 bail!(
-                    "{0}: commands or secrets were left out of its plan; name the file again (onrush lab FILE.toml --resume {0}), \
+                    "{0}: its plan lacks commands or secrets; name the file again (onrush lab FILE.toml --resume {0}), \
                      or repeat the command line with --resume",
                     path.display()
                 );

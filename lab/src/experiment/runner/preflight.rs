@@ -121,7 +121,7 @@ fn send_first_request(plan: &Plan, interrupt: &Interrupt) -> Result<FirstRespons
     if document.requests.completed == 0 && !interrupt.is_requested() {
         let url = &document.plan.url;
         let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
-        return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::NoResponse));
+        return Err((anyhow!("no response to the first request to {url}{why}"), Unasked::NoResponse));
     }
     let failed_check = document.ledger.iter().find(|row| row.phase == Phase::Check.name());
     Ok(FirstResponse {

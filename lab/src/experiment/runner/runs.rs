@@ -153,7 +153,7 @@ impl<'a> LabRuns<'a> {
             Err(error) => format!("{error:#}"),
         };
         let other = self.folder.set_aside(&name)?;
-        let line = format!("{reason}; the file is now called {other}, and the run is repeated");
+        let line = format!("{reason}; the file was renamed to {other}, and the run is repeated");
         say(&format!("note: {line}"));
         self.append_to_journal(&line)?;
         let samples = samples_file_name(name.trim_end_matches(".json"));

@@ -519,15 +519,15 @@ fn mismatched_means_and_percentiles_are_named() {
 
 #[test]
 fn incomplete_runs_are_listed_and_named() {
-    let lost = Document { incomplete: Some("machine 2 (b): it has ended".to_owned()), ..result(0..10) };
+    let lost = Document { incomplete: Some("machine 2 (b): the worker ended".to_owned()), ..result(0..10) };
     let cut = Document { interrupted: true, bytes_received: 1, ..result(0..10) };
     let cut = fixtures::with_received_bytes(cut, 1);
     let (_folder, paths) =
         saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::with_received_bytes(result(0..10), 2))]);
     let PrintedTable { text, said } = run(&table(paths));
     let [only] = &said[..] else { panic!("{said:?}") };
-    assert!(only.starts_with("figures of runs that are not complete: ") && !only.contains("c.json"), "{only}");
-    assert!(only.contains("a.json\" (machine 2 (b): it has ended), "), "{only}");
+    assert!(only.starts_with("figures of incomplete runs: ") && !only.contains("c.json"), "{only}");
+    assert!(only.contains("a.json\" (machine 2 (b): the worker ended), "), "{only}");
     assert!(only.ends_with("b.json\" (it was interrupted)"), "{only}");
     assert!(text.lines().count() > 4, "{text}");
 }
@@ -551,7 +551,7 @@ fn percentiles_without_an_upper_bound_are_named() {
         run(&TableOptions { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said
     };
     let [only] = &said(&["p50_us", "p99_us"])[..] else { panic!("one line") };
-    let words = "percentiles may be larger where requests that were due have no response: ";
+    let words = "percentiles may be larger, because requests that were due have no response: ";
     assert!(only.starts_with(words) && only.ends_with("a.json\" from p99 up"), "{only}");
     assert_eq!((said(&["p50_us"]), said(&["requests"])), (Vec::new(), Vec::new()));
 }
@@ -705,12 +705,12 @@ fn each_stage_has_a_row() {
     assert!(rows[0].ends_with(head), "{text}");
     assert!(rows[4].ends_with("2,2,0.50,0.50,2000.00,1200.00,1000.00,1000.00,60,0,3"), "{text}");
     assert_eq!(rows.len(), 5, "{text}");
-    assert!(said.iter().any(|line| line.starts_with("without stages, and therefore left out: ")), "{said:?}");
+    assert!(said.iter().any(|line| line.starts_with("left out, because they have no stages: ")), "{said:?}");
     for name in ["x-c-1-1.json", "x-c-1-2.json"] {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
     let PrintedTable { text, said } = of(TableForm::Markdown);
-    assert!(text.is_empty() && said[0].starts_with("no result has stages: a run of two or more, such as"), "{said:?}");
+    assert!(text.is_empty() && said[0].starts_with("no result has stages; make one with onrush --stages"), "{said:?}");
 }
 
 #[test]

@@ -711,7 +711,7 @@ mod tests {
             Phase::Head,
             Cause::Protocol(Error::Reset(onrush_proto::Code::REFUSED_STREAM)),
         );
-        let advice = Some("fewer --streams or a lower rate (-R) may do".to_owned());
+        let advice = Some("fewer --streams or a lower rate (-R) may help".to_owned());
         assert_eq!(main(&outcome), Some((60, "reset by the server (REFUSED_STREAM)".to_owned(), advice)));
         record_failures(&mut outcome, 70, Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()));
         let advice = Some("nothing listened there: is the target running, and its address right?".to_owned());

@@ -60,9 +60,9 @@ impl RequestPart {
     /// Why an encoded value cannot be sent in this part, with the remedy; `None` if it can.
     pub fn reason_not_sendable(self, value: &str) -> Option<&'static str> {
         match self {
-            Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => Some(
-                "a blank, a control character or one beyond ASCII cannot be in a path; leave out | raw, or add | url",
-            ),
+            Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => {
+                Some("a blank, control or non-ASCII character cannot be in a path; leave out | raw, or add | url")
+            }
             Self::Header if value.contains(['\r', '\n', '\0']) => {
                 Some("a line end or NUL cannot be in a header; remove it from the file, or add | url")
             }

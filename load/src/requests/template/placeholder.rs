@@ -44,7 +44,7 @@ const FILTERS_MAX: usize = 8;
 /// The names of placeholders, each with its syntax.
 const NAMES: [(&str, &str); 6] = [
     ("seq", "{{seq}}"),
-    ("rand", "{{rand A B}}, A and B being whole numbers"),
+    ("rand", "{{rand A B}} with whole numbers A and B"),
     ("uuid", "{{uuid}}"),
     ("line", "{{line FILE}}"),
     ("csv", "{{csv FILE COLUMN}}"),
@@ -173,7 +173,7 @@ pub(super) fn unknown_name_message<'a>(noun: &str, name: &str, names: impl IntoI
 
 /// List of the known names.
 fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let mut text = "there is".to_owned();
+    let mut text = "choose from".to_owned();
     for (number, name) in names.into_iter().take(20).enumerate() {
         let _ = write!(text, "{} {name}", if number > 0 { "," } else { "" });
     }
@@ -214,11 +214,11 @@ mod tests {
     #[test]
     fn faulty_placeholders_are_explained() {
         for (text, words) in [
-            ("", "{{}}: no name; there is seq, rand, uuid, line, csv, now"),
+            ("", "{{}}: no name; choose from seq, rand, uuid, line, csv, now"),
             ("sqe", "{{sqe}}: no placeholder \"sqe\"; did you mean seq?"),
             ("SEQ", "did you mean seq?"),
             ("randm 1 2", "did you mean rand?"),
-            ("cookie", "no placeholder \"cookie\"; there is seq,"),
+            ("cookie", "no placeholder \"cookie\"; choose from seq,"),
             ("seq 1", "{{seq 1}}: write {{seq}}"),
             ("rand 1", "write {{rand A B}}"),
             ("rand a b", "write {{rand A B}}"),
@@ -226,7 +226,7 @@ mod tests {
             ("line", "write {{line FILE}}"),
             ("csv a.csv", "write {{csv FILE COLUMN}}"),
             ("line \"a", "a quotation mark is not closed"),
-            ("seq |", "nothing follows the |; there is raw, json, url"),
+            ("seq |", "nothing follows the |; choose from raw, json, url"),
             ("seq | jsn", "no filter \"jsn\"; did you mean json?"),
         ] {
             let read = Placeholder::read(text.as_bytes());

@@ -148,7 +148,7 @@ mod tests {
             ("id,name\n1,a\n2\n", "line 3: 1 value where the first row has 2 names"),
             ("id,id\n1,2\n", "two columns are named \"id\""),
             ("ids,name\n1,2\n", "no column \"id\"; did you mean ids?"),
-            ("a;b;c\n1;2;3\n", "no column \"id\"; there is a;b;c"),
+            ("a;b;c\n1;2;3\n", "no column \"id\"; choose from a;b;c"),
         ] {
             let read = values(text, Some("id"));
             assert!(read.as_ref().is_err_and(|error| error.contains(words)), "{text}: {read:?}");

@@ -283,7 +283,7 @@ mod tests {
         assert!(error.starts_with("\"breaks.csv\": line 3: a line end or NUL cannot be in a header"), "{error}");
         assert_eq!(refused("/{{csv breaks.csv v}}", &[("X", "{{csv breaks.csv v | json}}")]), Ok(()));
         let error = refused("/{{line words.txt | raw}}", &[]).unwrap_err();
-        assert!(error.starts_with("\"words.txt\": line 1: a blank, a control character"), "{error}");
+        assert!(error.starts_with("\"words.txt\": line 1: a blank, control or non-ASCII character"), "{error}");
         assert!(refused("/{{line other.txt}}", &[]).is_err());
     }
 }

@@ -46,25 +46,21 @@ impl Unobserved {
 impl fmt::Display for Unobserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Remote => f.write_str("the target: it is not on this machine"),
+            Self::Remote => f.write_str("the target: not on this machine"),
             Self::NoListener => f.write_str("the target: nothing listens there in this network namespace"),
             Self::Forwarded => {
-                f.write_str("the target: connections to it are forwarded, and do not end in this network namespace")
+                f.write_str("the target: its connections are forwarded and end outside this network namespace")
             }
             Self::Sockets(errno) => write!(f, "the target's listening sockets: {}", error_reason(&(*errno).into())),
             Self::Connections(errno) => {
                 write!(f, "the target's end of connections: {}", error_reason(&(*errno).into()))
             }
-            Self::Denied => f.write_str("the target's processes: only their owner and root may see what they hold"),
-            Self::NoProcess => {
-                f.write_str("the target's processes: none that holds the listening socket is visible here")
-            }
-            Self::Unsearched => {
-                f.write_str("some of the target's processes: there was no time to look for all of them")
-            }
+            Self::Denied => f.write_str("the target's processes: only their owner and root can see their sockets"),
+            Self::NoProcess => f.write_str("the target's processes: none visible here holds the listening socket"),
+            Self::Unsearched => f.write_str("some of the target's processes: the search ran out of time"),
             Self::Stolen => f.write_str("time taken by the hypervisor: '/proc/stat' cannot be read"),
             Self::Overflows => f.write_str("overflows of accept queues: '/proc/net/netstat' cannot be read"),
-            Self::TargetGroup => f.write_str("limits of the target's control group: it is not visible here"),
+            Self::TargetGroup => f.write_str("limits of the target's control group: not visible here"),
             Self::OwnGroup => f.write_str("throttling of the generator: its control group is not visible here"),
         }
     }

@@ -140,25 +140,27 @@ fn bad_requests_are_named_with_a_remedy() {
     let table = [
         (
             "wrk.headers['content-length'] = 3 wrk.body = 'abc'",
-            "the length is there 2 times, also as content-length (in wrk.headers); leave it out: wrk.format() sets Content-Length",
+            "2 headers give the length, one of them content-length (in wrk.headers); leave it out: wrk.format() sets \
+             Content-Length",
         ),
         (
             "function request() return wrk.format('POST', nil, { ['content-length'] = 3 }, 'abc') end",
-            "the length is there 2 times, also as content-length; leave it out",
+            "2 headers give the length, one of them content-length; leave it out",
         ),
         (
             "wrk.headers['content-length'] = 3",
-            "content-length (in wrk.headers) is \"3\", and the body has 0 bytes; leave it out",
+            "content-length (in wrk.headers) is \"3\", but the body has 0 bytes; leave it out",
         ),
         (
             "wrk.headers['content-length'] = 'x'",
-            "content-length (in wrk.headers) is \"x\", which is no length; leave it out",
+            "content-length (in wrk.headers) is \"x\", which is not a length; leave it out",
         ),
         (
             "wrk.headers['transfer-encoding'] = 'chunked' wrk.body = 'abc'",
-            "transfer-encoding: chunked (in wrk.headers) is there beside Content-Length, which wrk.format() sets; leave transfer-encoding out",
+            "transfer-encoding: chunked (in wrk.headers) contradicts Content-Length, which wrk.format() sets; leave \
+             transfer-encoding out",
         ),
-        ("wrk.headers['Transfer-Encoding'] = 'chunked'", "says that the body is in chunks, and it is not"),
+        ("wrk.headers['Transfer-Encoding'] = 'chunked'", "is set, but the body is not in chunks"),
         ("wrk.path = '/a b'", "a blank in wrk.path \"/a b\"; write %20"),
         ("wrk.path = 'a'", "wrk.path \"a\" does not begin with /"),
         ("wrk.path = ''", "wrk.path is empty; it must begin with /"),
@@ -167,26 +169,26 @@ fn bad_requests_are_named_with_a_remedy() {
         ("wrk.path = '/a\\r'", "a line end in wrk.path \"/a\"; cut it off, as with path:gsub(\"%s+$\", \"\")"),
         ("wrk.path = '/a\\n'", "a line end in wrk.path \"/a\"; cut it off"),
         ("function request() return wrk.format(nil, '/?token=secret b') end", "a blank in the path \"/?token=REDACTED"),
-        ("wrk.method = 'post'", "wrk.method is \"post\", and servers know only POST; write that"),
-        ("wrk.method = 'A(B'", "wrk.method is \"A(B\"; it has letters, digits and -"),
-        ("wrk.headers['A B'] = 1", "' ' in the header name \"A B\" (in wrk.headers); it has letters, digits and -"),
+        ("wrk.method = 'post'", "wrk.method is \"post\", but methods are case-sensitive; write POST"),
+        ("wrk.method = 'A(B'", "wrk.method is \"A(B\"; a method has letters, digits and -"),
+        ("wrk.headers['A B'] = 1", "' ' in the header name \"A B\" (in wrk.headers); use only letters, digits and -"),
         ("wrk.headers.A = 'b\\rc'", "a line end in the value of the header A (in wrk.headers); leave it out"),
         ("wrk.headers.A = 'b\\0c'", "a control character in the value of the header A (in wrk.headers)"),
-        ("wrk.headers.A = 'b\\nc'", "a line of the head has no colon; write 'Name: value', and no line end in a value"),
+        ("wrk.headers.A = 'b\\nc'", "a header line has no colon; write 'Name: value', without line ends in the value"),
         (
             "function request() return wrk.format('POST', nil, {}, nil) .. 'a=b' end",
-            "the text goes on with \"a=b\" after a request; a body needs a Content-Length",
+            "\"a=b\" follows a request; give a body a Content-Length",
         ),
         (
             "wrk.headers.Connection = 'close' function request() return wrk.format():rep(2) end",
-            "the request before it says 'Connection: close' or HTTP/1.0",
+            "the previous request closes its connection ('Connection: close' or HTTP/1.0)",
         ),
-        ("function request() return '' end", "it is empty; return wrk.format()"),
+        ("function request() return '' end", "the text is empty; return wrk.format()"),
         (
             "function request() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end",
             "the empty line after the headers is missing",
         ),
-        ("function request() return 'GET /\\r\\n\\r\\n' end", "\"/\" must be a path and HTTP/1.1 after the method"),
+        ("function request() return 'GET /\\r\\n\\r\\n' end", "\"/\" follows the method; write a path and HTTP/1.1"),
     ];
     for (source, reason) in table {
         let message = load_error(source);

@@ -303,7 +303,7 @@ fn cancelled_requests_are_no_flood() {
 fn failed_connections_ignore_input() {
     let mut client = Scene::new("GET").connected();
     let events = heard(&mut client, &frame(1, "", "SETTINGS", b""));
-    assert_eq!(events, ["1 failed: a frame of the connection on the stream of a request (PROTOCOL_ERROR)", "draining"]);
+    assert_eq!(events, ["1 failed: a connection's frame on a request's stream (PROTOCOL_ERROR)", "draining"]);
     assert_eq!(client.capacity(), 0);
     assert_eq!(client.start(&request("GET"), false), Err(StartError::Busy));
     client.cancel(StreamId(1));

@@ -58,7 +58,7 @@ fn missing_descriptors_for_growth_are_noted() {
     outcome.totals.counters.slots_opened = 10;
     outcome.descriptors = Some(Shortage { needed: 1_036, hard: 64 });
     let words =
-        "the limit is 64 open files, and 1,036 are needed; 'sudo prlimit --pid $$ --nofile=1036' raises the limit";
+        "the limit is 64 open files, but 1,036 are needed; 'sudo prlimit --pid $$ --nofile=1036' raises the limit";
     assert_eq!(said(&outcome), [format!("connect: 2 × too many open files (EMFILE); {words}")]);
 }
 
@@ -142,8 +142,8 @@ fn send_and_read_failures_have_remedies() {
         (
             Phase::Timeout,
             Cause::LateToClose,
-            "timeout: 1,029 × no end of the response within 2 s, which lasts until the server closes the connection; \
-             the response has neither Content-Length nor Transfer-Encoding: chunked",
+            "timeout: 1,029 × no end of the response within 2 s; it lasts until the server closes the connection; the \
+             response has neither Content-Length nor Transfer-Encoding: chunked",
         ),
     ];
     for (phase, cause, sentence) in table {
@@ -209,7 +209,7 @@ fn broken_responses_are_noted_with_an_example() {
         (
             Error::Reset(Code::REFUSED_STREAM),
             "",
-            "read: 28 × reset by the server (REFUSED_STREAM); fewer --streams or a lower rate (-R) may do",
+            "read: 28 × reset by the server (REFUSED_STREAM); fewer --streams or a lower rate (-R) may help",
         ),
         (Error::Length, "-5", "read: 28 × bad Content-Length, received: \"-5\"; --once shows a response in full"),
     ];

@@ -357,9 +357,10 @@ fn stuck_threads_are_all_named() {
     outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
     outcome.breakdown = Some(Breakdown::Exit(7));
     let words = "the script called os.exit(7); thread 2 is still in the script's delay() more than a second after it \
-                 should have ended: what it measured last is missing from the report; look for an endless loop, or a call that waits, in \
-                 delay(); threads 1, 3 are still in the script's response() more than a second after they should have \
-                 ended: what they measured last is missing from the report; look for an endless loop, or a call that waits, in response()";
+                 should have ended: what it measured last is missing from the report; look for an endless loop or a \
+                 blocking call in delay(); threads 1, 3 are still in the script's response() more than a second after \
+                 they should have ended: what they measured last is missing from the report; look for an endless loop \
+                 or a blocking call in response()";
     assert_eq!(crate::failure::incompleteness_reason(&outcome).as_deref(), Some(words));
 }
 
@@ -422,7 +423,7 @@ fn failed_connections_are_counted_with_reason() {
     // The limit leaves no room for connections beside the threads. That is known before the run.
     outcome.descriptors = Some(Shortage { needed: 2_060, hard: 24 });
     let files =
-        "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
+        "the limit is 24 open files, but 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
     assert_eq!(said(&outcome), [format!("only 7 of 10 connections were established: {files}")]);
     let announced = |outcome: &Outcome| {
         let notes = notes_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
