@@ -10,7 +10,7 @@ use onrush_plan::Plan;
 use onrush_stats::{Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Statuses, Timeline, Totals};
 
 use crate::judge::JudgedRun;
-use crate::record::Document;
+use crate::record::{Document, RunFacts, RunResult};
 use crate::run::Outcome;
 
 pub use onrush_plan::fixtures::{plan, schedule};
@@ -91,10 +91,29 @@ pub fn fill_from_latencies(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
+/// The document of a changed result.
+pub fn rebuilt(mut document: Document, change: impl FnOnce(&mut RunResult)) -> Document {
+    change(&mut document.result);
+    Document::from_result(*document.result)
+}
+
+/// The document of a run of which facts changed.
+pub fn with_facts(document: Document, change: impl FnOnce(&mut RunFacts)) -> Document {
+    rebuilt(document, |result| change(&mut result.runs[0]))
+}
+
+/// The document of a document's result after that was written and read, unchecked.
+pub fn read_back(document: &Document) -> Document {
+    let written = serde_json::to_string(&document.result).unwrap();
+    Document::from_result(serde_json::from_str(&written).unwrap())
+}
+
 /// Changes the bytes received in a document with a single row, because identical runs would count as copies.
-pub fn with_received_bytes(mut document: Document, bytes: u64) -> Document {
-    (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
-    document
+pub fn with_received_bytes(document: Document, bytes: u64) -> Document {
+    rebuilt(document, |result| {
+        result.sums.totals.counters.bytes_received = bytes;
+        result.runs[0].rows[0].bytes_received = bytes;
+    })
 }
 
 /// Parses an address.

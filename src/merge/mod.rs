@@ -16,7 +16,7 @@ use onrush_load::cli;
 use onrush_load::files::export;
 use onrush_load::files::{self, FileStates, Files};
 use onrush_load::judge;
-use onrush_load::record::{self, Different, Document, Named, Note, NoteId};
+use onrush_load::record::{self, Different, Document, Note, NoteId, RunResult};
 use onrush_load::report::form::{self, PrintedReport, ReportForm};
 use onrush_plan::{Output, OutputKind};
 use onrush_text::escape_controls;
@@ -49,24 +49,28 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     if let Some((path, known)) = find_repeated_file(&merge.inputs) {
         bail!("{path:?} and {known:?} are the same file; a result counts once");
     }
-    let mut documents = Vec::new();
+    let mut results = Vec::new();
     for path in &merge.inputs {
-        documents.push((path.to_string_lossy(), saved::document(path)?));
+        results.push((path.to_string_lossy().into_owned(), *saved::document(path)?.result));
     }
-    let named = documents.iter().map(|(name, document)| Named { name, document });
-    let named = record::in_order(named.collect());
-    if let Some((name, other)) = record::counted_twice(&named) {
+    if let Some((name, other)) = record::counted_twice(results.iter().map(|(name, result)| (&name[..], result))) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
-    let mut sum = judge::judge_sum(&named, cli::parse_saved_gate)?;
-    for other in &named[1..] {
-        let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
+    results.sort_by(|(one, first), (other, second)| {
+        (first.runs[0].started_at, one).cmp(&(second.runs[0].started_at, other))
+    });
+    let mut notes = Vec::new();
+    for (name, other) in &results[1..] {
+        let (first, earliest) = &results[0];
+        let Some(different) = earliest.plan.difference(&other.plan) else { continue };
         if !merge.force {
-            let (name, first) = (&other.name, &named[0].name);
             bail!("{name:?} has a different plan from {first:?}: {different}; --force adds them anyway");
         }
-        sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed_note(&different)));
+        notes.push(Note::doubt(NoteId::DifferentPlans, mixed_note(&different)));
     }
+    let mut result = RunResult::sum(results).ok_or_else(|| anyhow!("nothing to merge"))?;
+    notes.into_iter().for_each(|note| result.add_note(note));
+    let sum = judge::judge_result(result, cli::parse_saved_gate);
     // Someone who reads only the exit code must learn of gates that were not judged.
     let notes =
         judge::notes_on_missing_gates(&sum).map(|note| format!("note: {}", escape_controls(&note.text))).collect();

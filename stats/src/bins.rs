@@ -6,10 +6,15 @@
 //! Layout of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048 every value
 //! has its own bin; above, each doubling of the value is split into 1,024 bins. Two digits: 256 and 128.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::hdr;
 
 /// The largest value: one hour in nanoseconds. Larger values are recorded as this value and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
@@ -170,17 +175,29 @@ fn mix_bits(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Serializes used bins only.
+/// As text, fine bins are an HdrHistogram (V2 compressed, base64), which other tools read. Coarse ones, and all in binary
+/// formats, are pairs: the distance of a used bin from its predecessor, and its count.
 impl<C: Count, const STEP: u32> Serialize for Bins<C, STEP> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let sparse: Vec<(u32, u64)> = self.used_bin_offsets().collect();
-        sparse.serialize(serializer)
+        if STEP == FINE && serializer.is_human_readable() {
+            let starts = self.used_bins().map(|(values, count)| (*values.start(), count));
+            return STANDARD.encode(hdr::encode(starts)).serialize(serializer);
+        }
+        self.used_bin_offsets().collect::<Vec<_>>().serialize(serializer)
     }
 }
 
 impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut bins = Self::new();
+        if STEP == FINE && deserializer.is_human_readable() {
+            let bytes =
+                STANDARD.decode(<Cow<'de, str>>::deserialize(deserializer)?.as_bytes()).map_err(D::Error::custom)?;
+            for (value, times) in hdr::decode(&bytes).map_err(D::Error::custom)? {
+                bins.record(value.min(HIGHEST), times);
+            }
+            return Ok(bins);
+        }
         let mut place = 0_usize;
         for (gap, times) in Vec::<(u32, u64)>::deserialize(deserializer)? {
             place = place.saturating_add(gap as usize);

@@ -143,13 +143,18 @@ impl<C: Count> Default for OfName<C> {
 impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
     fn add_assign(&mut self, other: &ByName<B>) {
         for (number, theirs) in other.iter() {
-            let mine = self.entry_of(number);
-            mine.latency += &theirs.latency;
-            theirs.statuses().for_each(|(status, count)| mine.add_status(status, count));
-            mine.failed += theirs.failed;
-            mine.unsuccessful += theirs.unsuccessful;
+            *self.entry_of(number) += theirs;
         }
         self.record(&other.fresh);
+    }
+}
+
+impl<A: Count, B: Count> AddAssign<&OfName<B>> for OfName<A> {
+    fn add_assign(&mut self, other: &OfName<B>) {
+        self.latency += &other.latency;
+        other.statuses().for_each(|(status, count)| self.add_status(status, count));
+        self.failed += other.failed;
+        self.unsuccessful += other.unsuccessful;
     }
 }
 

@@ -297,6 +297,11 @@ impl Errors {
         self.socket() + self.status + self.check + self.abandoned
     }
 
+    /// True without errors of any kind.
+    pub fn is_none(&self) -> bool {
+        self.total() == 0
+    }
+
     /// wrk's `Socket errors`: connect, read, write and timeout errors. A timeout may have been answered later.
     pub fn socket(&self) -> u64 {
         self.connect + self.read + self.write + self.timeout

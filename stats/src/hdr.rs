@@ -24,18 +24,18 @@ pub fn encode(bins: impl IntoIterator<Item = (u64, u64)>) -> Vec<u8> {
     bytes
 }
 
-impl Distribution<u64> {
-    /// The distribution with the bins written by [`encode`]; its other statistics follow from the bins.
-    ///
-    /// # Errors
-    ///
-    /// If the bytes are not a histogram.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
-        let whole = decompress_bins(bytes).ok_or(Corrupt::Bytes)?;
-        let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
-        Self::from_bins(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())))
-    }
+/// Decodes what [`encode`] has written: bins, each a value and its count.
+///
+/// # Errors
+///
+/// If the bytes are not a histogram.
+pub fn decode(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Corrupt> {
+    let whole = decompress_bins(bytes).ok_or(Corrupt::Bytes)?;
+    let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
+    Ok(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect())
+}
 
+impl Distribution<u64> {
     /// The distribution with these bins, each a value and its count; its other statistics follow from the bins.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ mod tests {
     fn encoded_histograms_round_trip() {
         for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
             let before = distribution(&values);
-            let mut after = Distribution::decode(&encode(bins(&before))).unwrap();
+            let mut after = Distribution::from_bins(decode(&encode(bins(&before))).unwrap()).unwrap();
             assert!(bins(&after).eq(bins(&before)) && after.count() == before.count());
             after.set_moments(before.moments().unwrap_or_default()).unwrap();
             assert_eq!(after.values().collect::<Vec<_>>(), before.values().collect::<Vec<_>>());
@@ -102,7 +102,7 @@ mod tests {
     fn invalid_distributions_are_refused() {
         let good = distribution(&[10, 20, 30]);
         let moments = good.moments().unwrap();
-        let decoded = |bytes: &[u8], moments| Distribution::decode(bytes)?.set_moments(moments);
+        let decoded = |bytes: &[u8], moments| Distribution::from_bins(decode(bytes)?)?.set_moments(moments);
         assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
         assert_eq!(decoded(&encode(bins(&good))[..20], moments), Err(Corrupt::Bytes));
         // Eight bytes with a false length: four gigabytes.

@@ -3,13 +3,15 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Count, Distribution, rank};
 
 /// Number of bins between a value and its double.
 const BINS_PER_OCTAVE: u32 = 8;
 
 /// The latencies of a row of the timeline.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// Sum of the latencies, in nanoseconds.
     pub sum_ns: u128,
@@ -76,6 +78,11 @@ impl Latencies {
         taken.sum_ns = ((mean_ns * taken.count() as f64).round() as u128).min(self.sum_ns);
         self.sum_ns -= taken.sum_ns;
         taken
+    }
+
+    /// True without latencies.
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty()
     }
 
     /// Number of latencies.

@@ -4,6 +4,8 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 use super::latencies::share_rounded_down;
 use super::{Count, Errors, Latencies, Stats};
 
@@ -30,30 +32,46 @@ pub fn row_index_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
 }
 
 /// Measurements of one row.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RowFigures {
     /// Requests started; a request returned and sent again counts once.
+    #[serde(skip_serializing_if = "is_zero")]
     pub started: u64,
     /// Complete responses.
+    #[serde(skip_serializing_if = "is_zero")]
     pub completed: u64,
-    /// Requests that failed before their response was complete; zero in a row read from a document.
+    /// Requests that failed before their response was complete.
+    #[serde(skip_serializing_if = "is_zero")]
     pub failed: u64,
     /// Bytes handed to the kernel.
+    #[serde(skip_serializing_if = "is_zero")]
     pub bytes_sent: u64,
     /// Bytes received.
+    #[serde(skip_serializing_if = "is_zero")]
     pub bytes_received: u64,
     /// The failures, as wrk's totals.
+    #[serde(skip_serializing_if = "Errors::is_none")]
     pub errors: Errors,
     /// Requests without a good response in time, each counted once, as in the metric `errors`.
+    #[serde(skip_serializing_if = "is_zero")]
     pub erroneous: u64,
     /// The service latencies of complete responses.
+    #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub latency: Latencies,
     /// The latencies from due times; empty in a closed loop.
+    #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub scheduled: Latencies,
     /// Requests sent more than a millisecond after they were due.
+    #[serde(skip_serializing_if = "is_zero")]
     pub late: u64,
     /// Requests never sent because it was too late.
+    #[serde(skip_serializing_if = "is_zero")]
     pub dropped: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Timeline {

@@ -134,11 +134,11 @@ fn unmergeable_results_are_refused_with_reason(context: &Context) {
     let [text] = run("-n 10 -c 2", "a.json");
     run("-n 10 -c 3", "other.json");
     symlink("a.json", scratch.path().join("linked.json")).unwrap();
-    scratch.file("later.json", text.replacen("\"schema\": 3", "\"schema\": 4", 1));
+    scratch.file("later.json", text.replacen("\"schema\": 4", "\"schema\": 5", 1));
     scratch.file("text.json", "not JSON");
     scratch.file("foreign.json", "{\"requests\": 1}");
     scratch.file("half.json", &text[..text.len() / 2]);
-    let damaged = text.replacen("\"hdr\": \"HIST", "\"hdr\": \"MIST", 1);
+    let damaged = text.replacen("\"bins\":\"HIST", "\"bins\":\"MIST", 1);
     scratch.file("damaged.json", damaged);
     scratch.file("copy.json", &text);
     run("-n 10 -c 2", "b.json");
@@ -149,7 +149,7 @@ fn unmergeable_results_are_refused_with_reason(context: &Context) {
             "\"other.json\" has a different plan from \"a.json\": connections is 3 instead of 2; --force adds",
         ),
         ("a.json other.json a.json", "\"a.json\" is given twice"),
-        ("a.json later.json", "\"later.json\" has schema 4, and this onrush reads schema 3"),
+        ("a.json later.json", "\"later.json\" has schema 5, and this onrush reads schema 4"),
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
         ("half.json", "\"half.json\" is cut off after "),
@@ -177,9 +177,10 @@ fn unmergeable_results_are_refused_with_reason(context: &Context) {
 fn unreadably_large_sums_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("long"));
     let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
-    // This character is written as six, so the sum would be too long to be read again.
+    // This character is written as six, and a note twice, so the sum would be too long to be read again.
     let mut document: Value = serde_json::from_str(&text).unwrap();
-    document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
+    let notes = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 19) }]);
+    document["result"]["runs"][0]["notes"] = notes;
     scratch.file("a.json", document.to_string());
     let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
     let why = "the result would have 67 MiB, more than the 64 MiB that onrush reads; merge fewer files";
@@ -307,20 +308,19 @@ fn absurd_figures_are_refused(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("absurd"));
     let (_, [text]) = written(context.onrush().words("-n10 -c2").word(url(&server, "/")), &scratch, ["a.json"]);
     let good: Value = serde_json::from_str(&text).unwrap();
-    let mut late = good["timeline"][0].clone();
-    late["start_s"] = (1u64 << 53).into();
-    let table: [(&str, Value); 11] = [
-        ("/timeline", serde_json::json!([good["timeline"][0], late])),
-        ("/requests/completed", u64::MAX.into()),
-        ("/status/200", u64::MAX.into()),
-        ("/errors/read", u64::MAX.into()),
-        ("/bytes_received", (-1).into()),
-        ("/duration_s", (-1e308).into()),
-        ("/duration_s", 1e308.into()),
-        ("/timeline/0/completed", u64::MAX.into()),
-        ("/timeline/0/mean_us", 1e308.into()),
-        ("/timeline/0/latency_bins", serde_json::json!([[65_535, 1]])),
-        ("/timeline/0/latency_bins", serde_json::json!([[8, 1], [8, 1]])),
+    let table: [(&str, Value); 12] = [
+        ("/result/runs", serde_json::json!([])),
+        ("/result/runs/0/row_ns", 0.into()),
+        ("/result/runs/0/elapsed_ns", (-1).into()),
+        ("/result/runs/0/elapsed_ns", (1u64 << 62).into()),
+        ("/result/runs/0/rows/0/completed", u64::MAX.into()),
+        ("/result/runs/0/rows/0/latency/bins", serde_json::json!([[65_535, 1]])),
+        ("/result/runs/0/rows/0/latency/bins", serde_json::json!([[8, 1], [8, 1]])),
+        ("/result/sums/totals/counters/completed", u64::MAX.into()),
+        ("/result/sums/totals/counters/bytes_received", (-1).into()),
+        ("/result/sums/totals/latency/sum", 1e300.into()),
+        ("/result/sums/totals/statuses", serde_json::json!([[200, u64::MAX]])),
+        ("/result/sums/errors/read", u64::MAX.into()),
     ];
     for (pointer, figure) in table {
         let mut bad = good.clone();

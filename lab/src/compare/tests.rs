@@ -4,9 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use onrush_load::fixtures as reported;
-use onrush_load::record::{Document, LedgerRow, Named};
+use onrush_load::record::ledger::FailureSum;
+use onrush_load::record::{Document, RunFacts, RunResult};
 use onrush_plan::{Dialect, Metric, Order, Plan, Position};
-use onrush_stats::{Distribution, Statuses};
+use onrush_stats::{Distribution, Errors, Statuses};
 use tempfile::TempDir;
 
 use super::fixtures::runs_of_two_targets;
@@ -47,12 +48,17 @@ fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Position)) -> Vec<(Stri
     let documents = runs_of_two_targets(a, b).into_iter().enumerate().map(|(index, run)| {
         let mut position = run.position.clone().unwrap();
         let url = format!("http://{}/", position.levels[0].level);
-        let mut document = result(&plan(&url, 10), run.value(Metric::Rate).unwrap() as u64);
+        let document = result(&plan(&url, 10), run.value(Metric::Rate).unwrap() as u64);
         change(&mut position);
-        document.experiment = Some(position);
+        let document = reported::with_facts(document, |facts| facts.experiment = Some(position));
         (format!("{index}.json"), document)
     });
     documents.collect()
+}
+
+/// The other document, at the position of this one.
+fn at_position(document: &Document, other: Document) -> Document {
+    reported::with_facts(other, |facts| facts.experiment.clone_from(&document.experiment))
 }
 
 fn folder_of(documents: &[(String, Document)]) -> TempDir {
@@ -99,9 +105,8 @@ fn failed_rounds_are_left_out_and_counted() {
         }
     };
     let mut documents = experiment(&A, &B, fail);
-    documents[2].1.interrupted = true;
-    let position = documents[9].1.experiment.take();
-    documents[9].1 = Document { experiment: position, ..result(&plan("http://B/", 10), 0) };
+    documents[2].1 = reported::with_facts(documents[2].1.clone(), |facts| facts.interrupted = true);
+    documents[9].1 = at_position(&documents[9].1, result(&plan("http://B/", 10), 0));
     let PrintedComparison { text, said, exit } = compare_folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
     for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
@@ -113,9 +118,8 @@ fn failed_rounds_are_left_out_and_counted() {
 #[test]
 fn repeated_runs_count_once() {
     let mut documents = experiment(&A, &B, |_| ());
-    let (_, mut failed) = documents[3].clone();
-    failed.experiment.as_mut().unwrap().failed = Some("no".to_owned());
-    failed.bytes_received += 1;
+    let mut failed = reported::with_received_bytes(documents[3].1.clone(), 1);
+    failed.mark_as_failed(Some("no"));
     documents.push(("99.json".to_owned(), failed));
     let PrintedComparison { text, .. } = compare_folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
@@ -185,12 +189,14 @@ fn differing_failure_shares_leave_no_verdict() {
     let mut documents = experiment(&A, &B, |_| ());
     for (_, document) in documents.iter_mut().skip(6) {
         let completed = document.requests.completed;
-        document.status = [(500, completed)].into();
-        document.errors.status = completed;
-        document.requests.unsuccessful = completed;
-        document.timeline[0].errors = Some(document.errors);
-        let (phase, cause) = ("status".to_owned(), "500".to_owned());
-        document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, ..LedgerRow::default() }];
+        *document = reported::rebuilt(document.clone(), |result| {
+            let failures = Errors { status: completed, ..Errors::default() };
+            result.sums.totals.statuses = Statuses::default();
+            (0..completed).for_each(|_| result.sums.totals.statuses.record(500));
+            result.sums.totals.counters.unsuccessful = completed;
+            (result.sums.errors, result.runs[0].rows[0].errors) = (failures, failures);
+            result.sums.ledger = vec![FailureSum { count: completed, ..FailureSum::default() }];
+        });
     }
     let PrintedComparison { text, .. } = compare_folder(folder_of(&documents).path());
     assert!(
@@ -218,7 +224,7 @@ fn under_a_rate_the_99th_percentile_decides() {
             Document::judged(&plan, &reported::fill_from_latencies(outcome)),
             index as u64,
         );
-        *document = Document { experiment: document.experiment.take(), ..of_rate };
+        *document = at_position(document, of_rate);
     }
     let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
     assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
@@ -238,7 +244,7 @@ fn under_a_rate_the_99th_percentile_decides() {
             Document::judged(&plan, &reported::fill_from_latencies(outcome)),
             10 + index as u64,
         );
-        *document = Document { experiment: document.experiment.take(), ..slow };
+        *document = at_position(document, slow);
     }
     let PrintedComparison { text, said, .. } = compare_folder(folder_of(&documents).path());
     let words = "no verdict: B got 10,000 responses/s, but 100,000 requests/s were due: latencies that grow with ";
@@ -266,7 +272,7 @@ fn several_status_classes_are_compared_separately() {
         }
         let plan = plan(&format!("http://{}/", index / 6), 10);
         let both = reported::with_received_bytes(Document::judged(&plan, &outcome), 10 + index as u64);
-        *document = Document { experiment: document.experiment.take(), ..both };
+        *document = at_position(document, both);
     }
     let folder = folder_of(&documents);
     let judged = |metric: &str| {
@@ -316,9 +322,10 @@ fn incomparable_runs_are_named() {
     ]);
     let path = |name: &str| folder.path().join(name);
     fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
-    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 3", "\"schema\": 0", 1)).unwrap();
+    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 4", "\"schema\": 0", 1)).unwrap();
     fs::write(path("search.json"), "{\"schema\": 1, \"kind\": \"search\"}").unwrap();
-    let sum = Document::sum(&[Named { name: "x", document: &document() }]).unwrap();
+    let both = [document(), result(&plan("http://a/", 10), 2_000)].map(|it| ("x".to_owned(), *it.result));
+    let sum = Document::from_result(RunResult::sum(both).unwrap());
     fs::write(path("sum.json"), sum.to_json()).unwrap();
     fs::create_dir(path("empty")).unwrap();
     let labelled = path("a.json:nothing");
@@ -326,7 +333,7 @@ fn incomparable_runs_are_named() {
         (path("half.json"), "half.json\" is "),
         (path("old.json"), "has schema 0"),
         (path("search.json"), "the document of a search"),
-        (path("sum.json"), "is the sum of 1 run and"),
+        (path("sum.json"), "is the sum of 2 runs and"),
         (path("none.json"), "none.json\" cannot be read: "),
         (path("empty"), "none of its files ends with .json"),
         (path("a.json"), "a.json\" is on both sides"),
@@ -346,7 +353,8 @@ fn incomparable_runs_are_named() {
 #[test]
 fn runs_of_two_experiments_are_not_mixed() {
     let mut documents = experiment(&A, &B, |_| ());
-    documents[3].1.experiment.as_mut().unwrap().id = "2".to_owned();
+    let other = |facts: &mut RunFacts| facts.experiment.as_mut().unwrap().id = "2".to_owned();
+    documents[3].1 = reported::with_facts(documents[3].1.clone(), other);
     let PrintedComparison { said, exit, .. } = compare_folder(folder_of(&documents).path());
     assert!(exit == 1 && said[0].contains("runs of two experiments"), "{said:?}");
 }

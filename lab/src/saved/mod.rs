@@ -21,7 +21,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use onrush_load::record::{self, Document};
+use onrush_load::record::{self, Document, RunResult};
+use onrush_load::{cli, judge};
 use onrush_plan::file_contents::sha256_hex;
 use serde_json::Value;
 
@@ -47,7 +48,11 @@ pub struct Read {
 ///
 /// Fails if the file cannot be read, is not a result of onrush, has another version, or contains impossible figures.
 pub fn document(path: &Path) -> anyhow::Result<Document> {
-    Document::parse(path, &input::read(path)?)
+    document_from_bytes(path, &input::read(path)?)
+}
+
+fn document_from_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<Document> {
+    Ok(judge::judge_result(RunResult::parse(path, bytes)?, cli::parse_saved_gate))
 }
 
 /// Reads all named files, and in named folders the files that may contain a run. Never fails: the problems are returned
@@ -122,7 +127,7 @@ fn read_json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<St
             Ok(figures) => Ok(SavedRun { figures, ..SavedRun::new(RunOrigin { tool: "wrk-cmm", ..origin }) }),
             Err(error) => Err(format!("{path:?} is no complete result of wrk-cmm: {error}")),
         },
-        None => Document::parse(path, bytes)
+        None => document_from_bytes(path, bytes)
             .map(|document| ours::read(origin, document))
             .map_err(|error| format!("{error:#}")),
     };

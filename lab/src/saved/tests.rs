@@ -288,7 +288,7 @@ fn results_of_ours_are_read_plain_and_compressed() {
 #[test]
 fn non_result_files_are_named_and_skipped() {
     let whole = document(10).to_json();
-    let newer = whole.replacen("\"schema\": 3", "\"schema\": 999", 1);
+    let newer = whole.replacen("\"schema\": 4", "\"schema\": 999", 1);
     let folder = written(&[
         ("a.json", &whole.as_bytes()[..whole.len() / 2]),
         ("b.json", newer.as_bytes()),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use onrush_load::judge;
-use onrush_load::record::{self, Document, Named};
+use onrush_load::record::{Document, RunResult};
 use onrush_plan::Metric;
 use onrush_plan::column::FIELDS;
 
@@ -113,11 +113,11 @@ impl<'a> RunGroup<'a> {
         if self.mixes_latencies() {
             return None;
         }
-        let documents: Option<Vec<Named<'_>>> = self
+        let results: Option<Vec<_>> = self
             .counted()
-            .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
+            .map(|run| Some((run.origin.file.clone(), RunResult::clone(&run.document.as_deref()?.result))))
             .collect();
         // Gates are left out, because tables do not show them.
-        judge::judge_sum(&record::in_order(documents?), |_| None).ok()
+        Some(judge::judge_result(RunResult::sum(results?)?, |_| None))
     }
 }

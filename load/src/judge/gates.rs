@@ -12,7 +12,7 @@ use crate::figures::NS_PER_US;
 use crate::figures::bounds::{PercentileBounds, UnboundedRequests};
 use crate::figures::estimate::PercentileEstimates;
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Document, Named, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
+use crate::record::{Document, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
 
 /// Formats a line as an error in GitHub's annotation syntax, on one line.
 pub fn annotation(line: &str) -> String {
@@ -38,10 +38,11 @@ pub fn notes_on_missing_gates(sum: &Document) -> impl Iterator<Item = &Note> {
     sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
-/// Judges the gates that all parts have in common by the figures of their sum. A note names each of the other gates,
-/// because an unjudged gate has not passed.
-pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
-    let all = || parts.iter().flat_map(|part| &part.document.gates);
+/// Judges the gates that all runs of a sum have in common by the figures of the sum. A note names each of the other
+/// gates, because an unjudged gate has not passed.
+pub(super) fn judge_sum(sum: &mut Document, read: impl Fn(&str) -> Option<Condition>) {
+    let runs = &sum.result.runs;
+    let all = || runs.iter().flat_map(|run| &run.gates);
     let mut known = BTreeSet::new();
     let (mut gates, mut missing) = (Vec::new(), Vec::new());
     for gate in all() {
@@ -61,7 +62,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
         };
         let judged = judged.filter(|judged| !judged.terms.iter().enumerate().any(is_lost));
         match judged {
-            _ if same.len() < parts.len() => missing.push((condition, "not all results have it")),
+            _ if same.len() < runs.len() => missing.push((condition, "not all results have it")),
             None => missing.push((condition, "its figure is unknown for all of them together")),
             Some(judged) => gates.push(judged),
         }
@@ -265,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::fixtures::{fill_from_latencies, flawless, plan, record_failures, schedule, with_received_bytes};
+    use crate::record::RunResult;
     use crate::run::Outcome;
 
     const URL: &str = "http://127.0.0.1/";
@@ -531,13 +533,13 @@ mod tests {
         let result = |conditions: &[&str], bytes: u64| {
             let mut document =
                 with_received_bytes(Document::judged(&plan, &fill_from_latencies(flawless(1_000, 1))), bytes);
-            document.gates =
-                judge_gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
+            let gates = judge_gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
+            document.keep_judgement(None, gates, Vec::new());
             document
         };
         let sum_of = |parts: &[Document], read: &dyn Fn(&str) -> Option<Condition>| {
-            let named = parts.iter().map(|document| Named { name: "x", document });
-            crate::judge::judge_sum(&named.collect::<Vec<_>>(), read).unwrap()
+            let results = parts.iter().map(|document| ("x".to_owned(), RunResult::clone(&document.result)));
+            crate::judge::judge_result(RunResult::sum(results).unwrap(), read)
         };
         let sum = |parts: &[Document]| sum_of(parts, &read);
         let conditions = |document: &Document| document.gates.iter().map(Gate::condition).collect::<Vec<_>>().join(" ");

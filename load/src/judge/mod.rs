@@ -10,11 +10,10 @@ mod verdict;
 
 use onrush_plan::condition::Condition;
 use onrush_plan::{LimitedBy, OutputOptions, Plan};
-use onrush_stats::Corrupt;
 use onrush_text::units::format_count;
 
 use crate::record::gate::Gate;
-use crate::record::{Document, Http2, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
+use crate::record::{Document, Http2, Note, NoteId, RunResult, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
 use gates::judge_gates;
 use notes::{NoteRoom, all_notes, format_notes};
@@ -23,18 +22,15 @@ use verdict::{judge_limit, usage_line as usage_of};
 pub use gates::{annotation, judge_objective, notes_on_missing_gates};
 pub use verdict::{judge_evidence, needs_probe, uses_all_connections};
 
-/// Sums several documents and judges the sum anew: its verdict, and those gates that all parts have in common and whose
-/// conditions `read` understands. Notes name the other gates. The documents must be in the order of
-/// [`in_order`](crate::record::in_order).
-///
-/// # Errors
-///
-/// Fails if a document holds figures that no run can have measured.
-pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
-    let mut sum = Document::sum(named)?;
-    sum.verdict = judge_limit(&sum);
-    gates::judge_sum(&mut sum, named, read);
-    Ok(sum)
+/// The document of a result. A sum is judged anew: its verdict, and those gates that all its runs have in common and
+/// whose conditions `read` understands. Notes name the other gates.
+pub fn judge_result(result: RunResult, read: impl Fn(&str) -> Option<Condition>) -> Document {
+    let mut document = Document::from_result(result);
+    if document.result.single().is_none() {
+        document.verdict = judge_limit(&document);
+        gates::judge_sum(&mut document, read);
+    }
+    document
 }
 
 /// Maximum number of lines below the report of a run without failures and with a known limit.
@@ -87,8 +83,9 @@ impl JudgedRun {
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Self {
         let document = Document::of(plan, outcome);
         let Judgement { verdict, notes, gates } = judge_document(&document, &plan.output);
-        let written = notes.iter().map(Note::written).collect();
-        Self { document: Document { verdict, gates, notes: written, ..document }, notes }
+        let mut document = document;
+        document.keep_judgement(verdict, gates, notes.iter().map(Note::written).collect());
+        Self { document, notes }
     }
 
     /// The verdict if onrush itself was the limit and `--strict` makes that a failure; otherwise `None`.

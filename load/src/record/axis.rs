@@ -4,15 +4,10 @@
 //! for a meaningful rate becomes part of its neighbour. Runs one after another keep their rows; rows of overlapping
 //! runs rarely coincide and are divided in proportion to time.
 
-use onrush_stats::latencies::bin_of;
 use onrush_stats::timeline::{ROWS_MAX, RowFigures, SECOND_NS};
-use onrush_stats::{Corrupt, HIGHEST};
 
-use super::sources::{Segment, Sources, nanos};
-use super::{Document, Row};
-
-/// Rounding error of seconds as floating-point numbers in a very long run, in nanoseconds.
-const ROUNDING_NS: u128 = 1_000;
+use super::sources::Segment;
+use super::{Row, RunFacts};
 
 /// The fraction of the usual length below which a row joins its neighbour: a tenth.
 const SLIVER_PART: u128 = 10;
@@ -24,28 +19,9 @@ struct Part {
     figures: RowFigures,
 }
 
-/// Checks that the rows of a document can be those of its runs.
-///
-/// # Errors
-///
-/// When they cannot.
-pub(super) fn check(document: &Document) -> Result<(), Corrupt> {
-    parts_of(document).map(drop)
-}
-
-/// The rows of the sum of these documents, whose runs took place in these segments.
-///
-/// # Errors
-///
-/// When the rows of one cannot be those of its runs.
-pub(super) fn rows<'a>(
-    documents: impl IntoIterator<Item = &'a Document>,
-    segments: &[Segment],
-) -> Result<Vec<Row>, Corrupt> {
-    let mut parts = Vec::new();
-    for document in documents {
-        parts.extend(parts_of(document)?);
-    }
+/// The rows of these runs together, which took place in these segments.
+pub(super) fn rows(runs: &[RunFacts], segments: &[Segment]) -> Vec<Row> {
+    let parts: Vec<Part> = runs.iter().flat_map(parts_of).collect();
     let mut cells = cells(segments, &parts);
     for part in parts {
         part.spread(&mut cells);
@@ -56,38 +32,17 @@ pub(super) fn rows<'a>(
         runs: Some(*runs),
         ..Row::of(figures, since(*from_ns), since(*until_ns))
     };
-    Ok(cells.iter().map(row).collect())
+    cells.iter().map(row).collect()
 }
 
-/// The rows of a document on the common axis.
-///
-/// # Errors
-///
-/// When they overlap, are outside its runs, or have impossible latencies.
-fn parts_of(document: &Document) -> Result<Vec<Part>, Corrupt> {
-    let runs = Sources::of("", document)?.files;
-    let first_ns = runs.iter().map(|run| run.began_ns()).min().unwrap_or(0);
-    let last_ns = runs.iter().map(|run| run.ended_ns()).max().unwrap_or(0);
-    if document.timeline.len() > ROWS_MAX + 2 * runs.len() {
-        return Err(Corrupt::Figures);
-    }
-    let mut reached_ns = first_ns;
-    let part = |row: &Row| {
-        let starts_ns = first_ns + u128::from(nanos(row.start_s));
-        let ends_ns = starts_ns + u128::from(nanos(row.length_s));
-        let are_bins = |bins: &[(u16, u64)]| {
-            bins.is_sorted_by(|one, next| one.0 < next.0) && bins.last().is_none_or(|(bin, _)| *bin <= bin_of(HIGHEST))
-        };
-        let are_bins =
-            are_bins(&row.latency_bins) && row.scheduled.as_ref().is_none_or(|it| are_bins(&it.latency_bins));
-        let is_in_order = reached_ns <= starts_ns + ROUNDING_NS && ends_ns <= last_ns + ROUNDING_NS;
-        let from_ns = starts_ns.clamp(reached_ns, last_ns);
-        let until_ns = ends_ns.clamp(from_ns, last_ns);
-        reached_ns = until_ns;
-        let part = Part { from_ns, until_ns, figures: row.figures() };
-        if are_bins && is_in_order && row.has_its_sums() { Ok(part) } else { Err(Corrupt::Figures) }
-    };
-    document.timeline.iter().map(part).collect()
+/// The rows of a run on the common axis.
+fn parts_of(run: &RunFacts) -> impl Iterator<Item = Part> {
+    let start_ns = run.start_ns();
+    run.rows().map(move |(from_ns, until_ns, figures)| Part {
+        from_ns: start_ns + u128::from(from_ns),
+        until_ns: start_ns + u128::from(until_ns),
+        figures: figures.clone(),
+    })
 }
 
 /// The rows of the sum, still empty: segments divided into rows of equal length, starting again after each time without

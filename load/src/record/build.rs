@@ -3,31 +3,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use onrush_plan::checks::Check;
 use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
-use onrush_plan::{Dialect, Plan, secrets};
-use onrush_stats::timeline::{RowFigures, Timeline};
-use onrush_stats::{ByClass, Cause, Count, Counters, Handshakes, Latencies, Negotiated, Phase, Stats, TlsFailure};
-use onrush_text::escape;
+use onrush_plan::{Dialect, Percent, Plan, secrets};
+use onrush_stats::timeline::RowFigures;
+use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats};
 
 use super::distribution::figure;
-use super::evidence::Evidence;
-use super::evidence::measured::unseen;
+use super::gate::Gate;
+use super::result::{RunFacts, RunResult};
+use super::sources::nanos as nanos_of;
 use super::{
-    Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, Http2, InFlight, Latency,
-    LedgerRow, Moment, OfName, OpenLoop, Phases, RequestLog, Requests, Row, RowLatency, SCHEMA, Script, Shortage,
-    Shown, StageRow, StoppedThread, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
+    Agreed, Connections, Distribution, Document, Host, InFlight, Latency, LedgerRow, Machine, Note, OfName, OpenLoop,
+    Phases, RequestLog, Requests, Row, RowLatency, SCHEMA, Script, Shortage, Sources, StageRow, StoppedThread,
+    ThreadRates, Tls, Tool, Verdict, Wrk2, axis, distribution, runs,
 };
-use crate::failure::{self, Failure, describe_row_cause};
-use crate::figures::correct::{batch_spacing_us, rewrite_as_wrk};
-use crate::figures::rate::{count_per_second, counted_requests};
-use crate::run::{self, MachineShare, Outcome, host, nanos};
+use crate::figures::rate::count_per_second;
+use crate::run::{self, Outcome, host};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
-
-/// The part of a sum by which the one that follows from a rounded mean may differ.
-const SUM_SLACK: u128 = 1_000_000_000;
 
 /// The flaw of a run in which no request completed.
 pub const NO_RESPONSE: &str = "no response";
@@ -42,122 +36,182 @@ impl Document {
 
     /// The document of a run that has not been judged yet.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        Self::from_result(RunResult::from_outcome(plan, outcome))
+    }
+
+    /// The figures of a result. A single run keeps its judgement; a sum has none yet.
+    pub fn from_result(result: RunResult) -> Self {
+        let RunResult { plan, sums, runs, notes: _ } = &result;
         let Stats {
-            counters,
-            statuses,
-            ledger,
-            latency,
-            by_class,
-            by_name,
-            batch_latency,
-            open_loop,
-            phases,
-            censored,
-            ..
-        } = &outcome.totals;
-        let (expects_tls, location) = (&outcome.totals.expects_tls, &outcome.totals.location);
-        let open_loop = open_loop.as_deref();
-        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.output.percents.as_deref());
-        let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
-        let duration_s = outcome.elapsed.as_secs_f64();
-        let of_http2 = outcome.http2.as_ref().map(|_| 0);
-        let requests = Requests::of(counters, open_loop);
-        let requests = Requests { returned: of_http2.unwrap_or(requests.returned), ..requests };
-        let is_rewritten = open_loop.is_none() && plan.dialect.is_compat();
-        let evidence = Evidence::of(plan, outcome);
-        let rewritten = || open_loop.is_none().then(|| rewrite_as_wrk(plan, outcome));
-        Self {
+            counters, statuses, latency, by_class, batch_latency, open_loop, phases, censored, handshakes, ..
+        } = &sums.totals;
+        let single = result.single();
+        let first = &runs[0];
+        let percents = result.percents();
+        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, percents.as_deref());
+        let sources = Sources::from_runs(runs);
+        let segments = sources.segments();
+        let elapsed =
+            Duration::from_nanos(segments.iter().map(|it| it.length_ns() as u64).fold(0, u64::saturating_add));
+        let duration_s = elapsed.as_secs_f64();
+        let all_have = |has: fn(&RunFacts) -> bool| runs.iter().all(has);
+        let open_loop = open_loop.as_deref().filter(|_| all_have(|run| run.open_loop.is_some()));
+        let requests = Requests::of(counters, sums.totals.open_loop.as_deref());
+        let has_lost_threads = runs.iter().any(|run| run.lost_threads > 0);
+        let suspended_ns = runs.iter().map(|run| run.suspended_ns).fold(0, u64::saturating_add);
+        let as_wrk2 = result.imitates(Dialect::Wrk2);
+        let idle_closed = sums.totals.open_loop.as_deref().map(|_| counters.idle_closed);
+        let scheduled = open_loop.map(|open_loop| view(&open_loop.scheduled));
+        let mut document = Self {
             schema: SCHEMA,
-            tool: Tool::own(outcome.backend),
-            host: Host::of(&outcome.host),
-            command: outcome.known.hide_in(&plan.output.command),
-            labels: labels(plan, &outcome.known),
-            experiment: plan.output.position.clone(),
-            plan: super::Plan::of(plan, &outcome.known),
-            started_at,
+            tool: first.tool.clone(),
+            host: first.host.clone(),
+            command: first.command.clone(),
+            labels: common_labels(runs),
+            experiment: single.and_then(|run| run.experiment.clone()),
+            plan: plan.clone(),
+            started_at: first.started_at,
             duration_s,
-            suspended_s: outcome.suspended.as_secs_f64(),
-            sources: None,
-            interrupted: matches!(outcome.ended, run::RunEnd::Signal | run::RunEnd::NeverBegun),
-            ended: Ended::of(outcome.ended),
-            lost_threads: outcome.count_lost_threads(),
-            stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
-            incomplete: failure::incompleteness_reason(outcome).map(|words| outcome.known.redact_in(&words)),
+            suspended_s: Duration::from_nanos(suspended_ns).as_secs_f64(),
+            interrupted: runs.iter().any(|run| run.interrupted),
+            ended: single.and_then(|run| run.ended),
+            lost_threads: runs.iter().map(|run| run.lost_threads).sum(),
+            stopped_threads: single.map(|run| run.stopped_threads.clone()).unwrap_or_default(),
+            incomplete: sources.incomplete(),
             requests,
             bytes_received: counters.bytes_received,
             bytes_sent: counters.bytes_sent,
-            rate_per_s: count_per_second(counted_requests(outcome), duration_s),
-            in_flight: InFlight::of(&counters.occupancy, outcome.elapsed).filter(|_| !outcome.has_lost_threads()),
+            rate_per_s: count_per_second(sums.counted, duration_s),
+            in_flight: InFlight::of(&counters.occupancy, elapsed).filter(|_| !has_lost_threads),
             connections: Connections {
-                asked: u64::from(plan.load.connections),
-                established: counters.slots_opened,
+                asked: sources.most(|run| run.asked).max(runs.iter().map(|run| run.asked).max().unwrap_or(0)),
+                established: sources
+                    .most(|run| run.established)
+                    .max(runs.iter().map(|run| run.established).max().unwrap_or(0)),
                 opened: counters.connects,
-                closed_first: plan.requests_per_connection.map(|_| counters.closed_first),
-                idle_closed: open_loop.map(|_| counters.idle_closed).or(some(counters.idle_closed)),
-                shortage: Shortage::of(plan, outcome),
+                closed_first: runs.iter().filter_map(|run| run.closed_first).reduce(u64::saturating_add),
+                idle_closed: idle_closed.or(some(counters.idle_closed)),
+                shortage: single.and_then(|run| run.shortage),
             },
-            addresses: Addresses::of(outcome),
-            sockets: super::Sockets::of(plan, outcome),
+            addresses: single.and_then(|run| run.addresses.clone()),
+            sockets: super::Sockets::of_runs(runs),
             status: statuses.iter().collect(),
-            location: location.as_ref().map(|location| outcome.known.redact_in(&escape(location.as_bytes()))),
-            expects_tls: *expects_tls,
-            errors: ledger.totals(),
-            ledger: LedgerRow::all(plan, outcome),
+            location: runs.iter().filter_map(|run| run.location.clone()).min(),
+            expects_tls: all_have(|run| run.expects_tls),
+            errors: sums.errors,
+            ledger: sums.ledger.iter().map(|sum| LedgerRow::from_sum(sum, first.started_at)).collect(),
             latency: Latency {
                 service: view(latency),
                 clamped: latency.clamped,
-                scheduled: open_loop.map(|open_loop| view(&open_loop.scheduled)),
                 by_class: by_class.as_deref().map(|by_class| classes(by_class, view)).unwrap_or_default(),
                 batch: batch_latency.as_deref().map(view),
-                wrk_mean_us: rewritten()
-                    .filter(|_| !plan.dialect.is_compat() && !plan.once)
-                    .and_then(|rewritten| rewritten.mean_us()),
-                wrk: rewritten().filter(|_| is_rewritten).map(|rewritten| view(&rewritten.distribution())),
-                wrk_spacing_us: is_rewritten.then(|| batch_spacing_us(plan, outcome)),
+                wrk_mean_us: single.and_then(|run| run.wrk_mean_us),
+                wrk: sums.wrk.as_ref().filter(|_| all_have(|run| run.wrk_spacing_us.is_some())).map(view),
+                wrk_spacing_us: single.and_then(|run| run.wrk_spacing_us),
                 wrk2: open_loop
                     .and_then(|open_loop| open_loop.wrk2.as_deref())
-                    .map(|recorded| Wrk2::of(recorded, plan.output.u_latency)),
+                    .map(|recorded| Wrk2::of(recorded, all_have(|run| run.shown.service_latency))),
+                scheduled,
             },
-            open_loop: open_loop.and_then(|open_loop| {
-                let rates =
-                    (count_per_second(open_loop.due, duration_s), count_per_second(requests.started, duration_s));
-                OpenLoop::of(plan, outcome, rates)
-            }),
-            phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
+            open_loop: open_loop
+                .and_then(|open_loop| OpenLoop::from_runs(runs, open_loop, counters, elapsed, percents.as_deref())),
+            phases: phases.as_deref().filter(|_| all_have(|run| run.has_phases)).map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
-            timeline: rows(&outcome.timeline, nanos(outcome.elapsed), &outcome.machines),
-            stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
-            names: OfName::of(plan, by_name.as_deref()),
-            request_log: RequestLog::of(plan, counters),
-            machines: outcome.machines.iter().map(super::Machine::of).collect(),
-            threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
-            thread_rates: ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2),
-            script: (plan.script.is_some() && !outcome.has_lost_threads())
-                .then(|| Script { share: outcome.script_share() }),
-            batch: (outcome.batch > 1).then_some(outcome.batch),
-            pauses: outcome.pauses,
-            pauses_unread: outcome.pauses_unread,
-            tls: Tls::of(&outcome.totals.handshakes),
-            http2: outcome.http2.as_ref().map(|seen| Http2::of(seen, counters.returned, &outcome.totals.activity)),
-            until: outcome.until.as_ref().map(super::Until::of),
-            unseen: evidence.as_ref().map_or_else(Vec::new, |_| unseen(plan, outcome)),
-            evidence,
-            verdict: None,
-            gates: Vec::new(),
-            shown: Shown::of(&plan.output),
-            notes: Vec::new(),
+            timeline: match single {
+                Some(run) => rows(run),
+                None => axis::rows(runs, &segments),
+            },
+            stages: StageRow::from_runs(sums.stages.as_deref(), runs, &sources, view),
+            names: sums.names.iter().map(|sum| OfName::from_sum(sum, percents.as_deref())).collect(),
+            request_log: runs.iter().filter_map(|run| run.request_log).reduce(RequestLog::with),
+            machines: single.map(|run| run.machines.clone()).unwrap_or_default(),
+            threads: runs.iter().flat_map(|run| &run.threads).cloned().collect(),
+            thread_rates: ThreadRates::of(&sums.totals.rates, as_wrk2),
+            script: match single {
+                Some(run) => run.script_share.map(|share| Script { share }),
+                None => Script::from_runs(runs),
+            },
+            batch: runs.iter().filter_map(|run| run.batch).max(),
+            pauses: runs.iter().any(|run| run.pauses),
+            pauses_unread: runs.iter().any(|run| run.pauses_unread),
+            tls: Tls::of(handshakes),
+            http2: sums.http2.clone(),
+            until: single.and_then(|run| run.until.clone()),
+            unseen: single.map(|run| run.unseen.clone()).unwrap_or_default(),
+            evidence: single.and_then(|run| run.evidence.clone()),
+            verdict: single.and_then(|run| run.verdict.clone()),
+            gates: single.map(|run| run.gates.clone()).unwrap_or_default(),
+            shown: first.shown.clone(),
+            notes: runs.iter().flat_map(|run| own_notes(run, single.is_some())).collect(),
+            sources: None,
+            result: Box::new(result.clone()),
+        };
+        if single.is_none() {
+            sources.sort(&mut document.notes);
+            document.notes.splice(0..0, sources.note());
+            document.notes.extend(document.result.notes.iter().cloned());
+            document.sources = Some(sources);
+            (document.evidence, document.unseen) = runs::evidence(&document, &document.result.sums.totals.latency);
         }
+        document
+    }
+}
+
+impl Document {
+    /// Keeps why the run failed in its experiment, if it did.
+    pub fn mark_as_failed(&mut self, reason: Option<&str>) {
+        let kept = self.result.runs.iter_mut().filter_map(|run| run.experiment.as_mut());
+        for position in kept.chain(&mut self.experiment) {
+            position.failed = reason.map(str::to_owned);
+        }
+    }
+
+    /// Adds the judgement of a single run to its figures and to its result.
+    pub fn keep_judgement(&mut self, verdict: Option<Verdict>, gates: Vec<Gate>, notes: Vec<Note>) {
+        if let [run] = &mut self.result.runs[..] {
+            (run.verdict, run.gates, run.notes) = (verdict.clone(), gates.clone(), notes.clone());
+        }
+        (self.verdict, self.gates, self.notes) = (verdict, gates, notes);
+    }
+}
+
+/// The notes of a run; in a sum, each begins with the name of the run.
+fn own_notes(run: &RunFacts, is_single: bool) -> impl Iterator<Item = Note> {
+    run.notes.iter().map(move |note| match is_single {
+        true => note.clone(),
+        false => Note { text: format!("{}: {}", run.name, note.text), ..note.clone() },
+    })
+}
+
+/// The labels that all runs share.
+fn common_labels(runs: &[RunFacts]) -> BTreeMap<String, String> {
+    let mut labels = runs[0].labels.clone();
+    labels.retain(|key, level| runs[1..].iter().all(|run| run.labels.get(key) == Some(level)));
+    labels
+}
+
+impl RunResult {
+    /// The percentiles to show: those asked for by any run, and the usual ones unless all asked for others. `None` for
+    /// the usual ones alone.
+    fn percents(&self) -> Option<Vec<Percent>> {
+        let asked = |run: &RunFacts| Percent::asked_or_usual(run.percentiles.as_deref());
+        self.runs.iter().any(|run| run.percentiles.is_some()).then(|| {
+            let mut percents: Vec<Percent> = self.runs.iter().flat_map(asked).collect();
+            percents.sort_unstable();
+            percents.dedup();
+            percents
+        })
     }
 }
 
 impl StoppedThread {
-    fn of(&(thread, at): &(usize, Duration)) -> Self {
+    pub(super) fn of(&(thread, at): &(usize, Duration)) -> Self {
         Self { thread: thread as u64, at_s: at.as_secs_f64() }
     }
 }
 
 impl Tool {
-    fn own(backend: &str) -> Self {
+    pub(super) fn own(backend: &str) -> Self {
         let (name, version) = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         Self { name, version, backend: backend.to_owned() }
     }
@@ -173,44 +227,41 @@ fn classes(
 }
 
 /// The labels without secrets.
-fn labels(plan: &Plan, known: &secrets::KnownSecrets) -> BTreeMap<String, String> {
+pub(super) fn labels(plan: &Plan, known: &secrets::KnownSecrets) -> BTreeMap<String, String> {
     let shown = |key: &String, level: &String| known.redact_typed(level, |level| secrets::redact_value(key, level));
     plan.output.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
 }
 
-/// The rows of the timeline of a run that lasted `elapsed_ns`.
-fn rows(timeline: &Timeline, elapsed_ns: u64, machines: &[MachineShare]) -> Vec<Row> {
-    let rows = (0..).zip(&timeline.rows).map(|(index, figures)| {
-        let from_ns = index * timeline.length_ns;
-        let until_ns = (from_ns + timeline.length_ns).min(elapsed_ns);
-        Row::of(figures, from_ns, until_ns).without(MachineShare::count_missing(machines, until_ns))
-    });
-    rows.collect()
+/// The rows of a single run.
+fn rows(run: &RunFacts) -> Vec<Row> {
+    let is_missing =
+        |machine: &Machine, until_ns: u64| machine.lost.is_some() && nanos_of(machine.duration_s) < until_ns;
+    let missing = |until_ns| run.machines.iter().filter(|machine| is_missing(machine, until_ns)).count() as u64;
+    run.rows().map(|(from_ns, until_ns, row)| Row::of(row, from_ns, until_ns).without(missing(until_ns))).collect()
 }
 
 impl Row {
     /// The row between two times, in nanoseconds since measuring began.
-    pub fn of(figures: &RowFigures, from_ns: u64, until_ns: u64) -> Self {
-        let service = RowLatency::of(&figures.latency);
+    pub fn of(measured: &RowFigures, from_ns: u64, until_ns: u64) -> Self {
+        let RowLatency { mean_us, max_us } = RowLatency::of(&measured.latency);
         let seconds = |ns: u64| ns as f64 / NS_PER_S;
         Self {
             start_s: seconds(from_ns),
             length_s: seconds(until_ns.saturating_sub(from_ns)),
             runs: None,
-            started: figures.started,
-            completed: figures.completed,
-            bytes_sent: figures.bytes_sent,
-            bytes_received: figures.bytes_received,
-            errors: (figures.errors.total() > 0).then_some(figures.errors),
-            erroneous: Some(figures.erroneous).filter(|erroneous| *erroneous > 0),
-            mean_us: service.mean_us,
-            max_us: service.max_us,
-            sum_ns: service.sum_ns,
-            latency_bins: service.latency_bins,
-            scheduled: (figures.scheduled.count() > 0).then(|| RowLatency::of(&figures.scheduled)),
-            late: Some(figures.late).filter(|late| *late > 0),
-            dropped: Some(figures.dropped).filter(|dropped| *dropped > 0),
+            started: measured.started,
+            completed: measured.completed,
+            bytes_sent: measured.bytes_sent,
+            bytes_received: measured.bytes_received,
+            errors: (measured.errors.total() > 0).then_some(measured.errors),
+            erroneous: some(measured.erroneous),
+            mean_us,
+            max_us,
+            scheduled: (measured.scheduled.count() > 0).then(|| RowLatency::of(&measured.scheduled)),
+            late: some(measured.late),
+            dropped: some(measured.dropped),
             machines_lost: None,
+            measured: measured.clone(),
         }
     }
 
@@ -219,62 +270,22 @@ impl Row {
         Self { machines_lost: some(machines), ..self }
     }
 
-    /// The figures of this row.
-    pub fn figures(&self) -> RowFigures {
-        RowFigures {
-            started: self.started,
-            completed: self.completed,
-            failed: 0,
-            bytes_sent: self.bytes_sent,
-            bytes_received: self.bytes_received,
-            errors: self.errors.unwrap_or_default(),
-            erroneous: self.erroneous.unwrap_or_default(),
-            latency: latencies(self.mean_us, self.max_us, self.sum_ns, &self.latency_bins),
-            scheduled: self.scheduled.as_ref().map_or_else(Latencies::default, RowLatency::latencies),
-            late: self.late.unwrap_or_default(),
-            dropped: self.dropped.unwrap_or_default(),
-        }
-    }
-}
-
-impl Row {
-    /// Whether exact sums are those that the means are of.
-    pub(super) fn has_its_sums(&self) -> bool {
-        let is_near = |sum_ns: Option<Exact>, follows: u128| {
-            sum_ns.is_none_or(|Exact(sum_ns)| sum_ns.abs_diff(follows) <= follows / SUM_SLACK)
-        };
-        let service = latencies(self.mean_us, self.max_us, None, &self.latency_bins);
-        let scheduled = |it: &RowLatency| latencies(it.mean_us, it.max_us, None, &it.latency_bins);
-        is_near(self.sum_ns, service.sum_ns)
-            && self.scheduled.as_ref().is_none_or(|it| is_near(it.sum_ns, scheduled(it).sum_ns))
+    /// The measurements of this row.
+    pub fn figures(&self) -> &RowFigures {
+        &self.measured
     }
 }
 
 impl RowLatency {
     fn of(measured: &Latencies) -> Self {
         let us = |ns: f64| figure(ns / 1e3);
-        let (mean_us, latency_bins) = (measured.mean_ns().map(us), measured.bins.clone());
-        let max_us = mean_us.map(|_| us(measured.max_ns as f64));
-        let follows = latencies(mean_us, max_us, None, &latency_bins).sum_ns;
-        Self { mean_us, max_us, sum_ns: Exact::unless(measured.sum_ns, follows), latency_bins }
+        let mean_us = measured.mean_ns().map(us);
+        Self { mean_us, max_us: mean_us.map(|_| us(measured.max_ns as f64)) }
     }
-
-    fn latencies(&self) -> Latencies {
-        latencies(self.mean_us, self.max_us, self.sum_ns, &self.latency_bins)
-    }
-}
-
-/// The latencies with these figures.
-fn latencies(mean_us: Option<f64>, max_us: Option<f64>, sum_ns: Option<Exact>, bins: &[(u16, u64)]) -> Latencies {
-    let max_ns = (max_us.unwrap_or(0.0) * 1e3).round() as u64;
-    let mut latencies = Latencies { sum_ns: 0, max_ns, bins: bins.to_vec() };
-    let follows = || (mean_us.unwrap_or(0.0) * 1e3 * latencies.count() as f64).round() as u128;
-    latencies.sum_ns = sum_ns.map_or_else(follows, |Exact(sum_ns)| sum_ns);
-    latencies
 }
 
 impl Host {
-    fn of(facts: &host::HostFacts) -> Self {
+    pub(super) fn of(facts: &host::HostFacts) -> Self {
         Self {
             boot_id: facts.boot_id.clone(),
             kernel: facts.kernel.clone(),
@@ -289,7 +300,7 @@ impl Host {
 }
 
 impl Shortage {
-    fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+    pub(super) fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let run::Shortage { needed, hard } = outcome.descriptors?;
         Some(Self {
             needed,
@@ -349,57 +360,14 @@ impl Requests {
     }
 }
 
-impl LedgerRow {
-    /// All rows, in the order of phases: that in which those of the threads were added is random and must not show.
-    fn all(plan: &Plan, outcome: &Outcome) -> Vec<Self> {
-        let mut rows: Vec<&onrush_stats::FailureRow> = outcome.totals.ledger.rows().iter().collect();
-        rows.sort_by_key(|row| (row.phase, row.cause));
-        rows.into_iter().map(|row| Self::of(row, plan, outcome)).collect()
-    }
-
-    fn of(row: &onrush_stats::FailureRow, plan: &Plan, outcome: &Outcome) -> Self {
-        let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, row) };
-        let example = escape(&failure.row.example);
-        let advice = failure.remedy().filter(|_| row.phase != Phase::Status);
-        Self {
-            example_is: ExampleKind::of(row.cause).filter(|_| !example.is_empty()),
-            advice,
-            ours: failure.is_local_exhaustion(),
-            phase: row.phase.name().to_owned(),
-            cause: match row.cause {
-                // It has what was typed.
-                Cause::Check(_) => outcome.known.redact_in(&describe_row_cause(row, plan)),
-                _ => describe_row_cause(row, plan),
-            },
-            count: row.count,
-            first_s: row.first_s(),
-            last_s: row.last_s(),
-            example: (!example.is_empty()).then(|| match row.cause {
-                _ if plan.output.keeps_secrets => example,
-                Cause::Check(number) if is_of_secret(plan, number) => secrets::REDACTED.to_owned(),
-                _ => secrets::redact_text(&example),
-            }),
-        }
-    }
-}
-
-/// Whether a check is about a field whose value is a secret.
-fn is_of_secret(plan: &Plan, number: u8) -> bool {
-    matches!(plan.checks.check_number(number.into()), Some(Check::Header(header)) if secrets::is_secret(&header.name))
-}
-
-impl ExampleKind {
-    /// That of a failure with this cause; `None`: an address or a path.
-    fn of(cause: Cause) -> Option<Self> {
-        match cause {
-            Cause::Protocol(_)
-            | Cause::Proxy(_)
-            | Cause::Check(_)
-            | Cause::GrpcStatus(_)
-            | Cause::Tls(TlsFailure::PlainText | TlsFailure::NotTls) => Some(Self::Received),
-            Cause::Tls(_) => Some(Self::Detail),
-            _ => None,
-        }
+impl Script {
+    /// The share in the time of all threads; `None` if a run has no script, or its time is unknown.
+    fn from_runs(runs: &[RunFacts]) -> Option<Self> {
+        runs.iter().all(|run| run.script_share.is_some()).then_some(())?;
+        let threads = || runs.iter().flat_map(|run| &run.threads);
+        let spent_s: f64 = threads().map(|thread| thread.script_s).sum::<Option<f64>>()?;
+        let all_s: f64 = runs.iter().map(|run| run.threads.len() as f64 * run.elapsed().as_secs_f64()).sum();
+        Some(Self { share: figure(if all_s > 0.0 { (spent_s / all_s).min(1.0) } else { 0.0 }) })
     }
 }
 

@@ -5,57 +5,28 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 use onrush_stats::{Corrupt, Distribution};
-use serde::{Deserialize, Serialize};
 
-use super::hdr::Hdr;
+use super::bins::Bins;
 use super::{Document, Latency};
 use crate::figures::correct::{self, CorrectedLatencies};
 use crate::figures::latency;
 
-/// The latencies with a schedule as wrk2 records them, each a histogram of whole microseconds: an HdrHistogram, V2
-/// compressed, base64.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
+/// The latencies with a schedule as wrk2 records them, in whole microseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrk2 {
     /// From when requests were due.
-    pub scheduled_us_hdr: Hdr,
-    /// From when requests were sent; only where the text shows it (`-U`), and in sums of such runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(any(test, feature = "testing"), schemars(with = "Option<String>"))]
-    pub service_us_hdr: Option<Hdr>,
+    pub scheduled_us: Bins,
+    /// From when requests were sent; `None` unless the text shows it (`-U`).
+    pub service_us: Option<Bins>,
 }
 
 impl Wrk2 {
-    /// What was recorded of a run, whose text may show the service latency.
+    /// The latencies recorded, with those from when requests were sent if the text shows them.
     pub fn of(recorded: &onrush_stats::Wrk2<u64>, shows_service: bool) -> Self {
         Self {
-            scheduled_us_hdr: Hdr::of(&recorded.recorded),
-            service_us_hdr: shows_service.then(|| Hdr::of(&recorded.uncorrected)),
+            scheduled_us: Bins::of(&recorded.recorded),
+            service_us: shows_service.then(|| Bins::of(&recorded.uncorrected)),
         }
-    }
-
-    /// All these together; `None`: some runs have none, so that it would not be of all requests.
-    ///
-    /// # Errors
-    ///
-    /// When a histogram cannot be read.
-    pub(super) fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
-        let (mut sum, mut has_service, mut is_one) = (onrush_stats::Wrk2::default(), true, false);
-        for document in documents {
-            let Some(wrk2) = &document.latency.wrk2 else {
-                if document.requests.completed == 0 {
-                    continue;
-                }
-                return Ok(None);
-            };
-            is_one = true;
-            sum.recorded += &wrk2.scheduled_us_hdr.values()?;
-            match &wrk2.service_us_hdr {
-                Some(hdr) => sum.uncorrected += &hdr.values()?,
-                None => has_service = false,
-            }
-        }
-        Ok(is_one.then(|| Self::of(&sum, has_service)))
     }
 }
 
@@ -73,7 +44,7 @@ impl Document {
     pub fn text_latency(&self) -> Result<latency::ShownLatency<'static>, Corrupt> {
         let Latency { service, batch, wrk, wrk_spacing_us, wrk2, .. } = &self.latency;
         if let Some(wrk2) = wrk2 {
-            return Ok(latency::ShownLatency::Wrk2(Cow::Owned(wrk2.scheduled_us_hdr.values()?)));
+            return Ok(latency::ShownLatency::Wrk2(Cow::Owned(wrk2.scheduled_us.values()?)));
         }
         if let (Some(wrk), Some(spacing_us)) = (wrk, *wrk_spacing_us) {
             let values: Distribution<u64> = batch.as_ref().unwrap_or(service).values()?;

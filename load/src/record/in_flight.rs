@@ -5,8 +5,6 @@ use std::time::Duration;
 use onrush_stats::Occupancy;
 use serde::{Deserialize, Serialize};
 
-use super::Document;
-
 /// Requests in flight, as an average over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
@@ -34,24 +32,6 @@ impl InFlight {
             busy_connections: mean(busy_ns),
             requests_us: Some(in_flight_ns / 1_000),
             connections_us: Some(busy_ns / 1_000),
-        })
-    }
-
-    /// That of all these runs together, in the time in which any of them took place; `None` if it is unknown of one.
-    pub(super) fn sum(documents: &[&Document], lasted_ns: u128) -> Option<Self> {
-        if let [only] = documents {
-            return only.in_flight;
-        }
-        let total = |part: fn(&Self) -> Option<u64>| -> Option<u64> {
-            documents.iter().map(|document| part(document.in_flight.as_ref()?)).sum()
-        };
-        let mean = |sum_us: u64| sum_us as f64 * 1e3 / lasted_ns as f64;
-        let (requests_us, connections_us) = (total(|it| it.requests_us)?, total(|it| it.connections_us)?);
-        (lasted_ns > 0).then(|| Self {
-            mean: mean(requests_us),
-            busy_connections: mean(connections_us),
-            requests_us: Some(requests_us),
-            connections_us: Some(connections_us),
         })
     }
 }

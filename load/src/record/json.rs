@@ -6,18 +6,16 @@ use std::io::{self, Write};
 use onrush_text::is_misleading;
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{CompactFormatter, Formatter};
-
-use super::layout::Layout;
+use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 
 /// A value on one line.
 pub fn line(value: &impl Serialize) -> String {
     written(value, CompactFormatter)
 }
 
-/// A value over several lines, indented, with bins on one line.
+/// A value over several lines, indented.
 pub fn pretty(value: &impl Serialize) -> String {
-    written(value, Layout::default())
+    written(value, PrettyFormatter::new())
 }
 
 fn written(value: &impl Serialize, formatter: impl Formatter) -> String {

@@ -5,24 +5,22 @@
 
 mod addresses;
 mod axis;
+mod bins;
 pub(crate) mod build;
+mod check;
 mod counts;
 mod distribution;
 mod ended;
 mod endpoints;
 pub mod evidence;
-mod exact;
 pub mod gate;
-mod hdr;
 mod http2;
-mod identities;
 mod imitated;
 mod in_flight;
 pub mod json;
-mod layout;
+pub mod ledger;
 mod level;
 mod machine;
-mod merge;
 mod moment;
 mod named;
 mod note;
@@ -31,6 +29,7 @@ mod open_loop;
 mod plan;
 mod read;
 mod request_log;
+pub mod result;
 mod runs;
 mod schedule;
 pub mod schema;
@@ -52,7 +51,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onrush_plan::{Dialect, Percent, Position};
-use onrush_stats::Errors;
+use onrush_stats::{Errors, RowFigures};
 use serde::{Deserialize, Serialize};
 
 use evidence::Evidence;
@@ -64,20 +63,20 @@ pub use build::NO_RESPONSE;
 pub use distribution::{Distribution, distribution};
 pub use ended::Ended;
 pub use endpoints::{Endpoints, Offer};
-pub use exact::Exact;
 pub use http2::{AskedHttp2, Http2, OTHER};
 pub use imitated::Wrk2;
 pub use in_flight::InFlight;
 pub use level::Level;
 pub use machine::Machine;
 pub use moment::Moment;
-pub use named::{Named, counted_twice, in_order};
+pub use named::counted_twice;
 pub use note::{Note, NoteId, Weight};
 pub use of_name::OfName;
 pub use open_loop::{Between, OpenLoop};
 pub use plan::{Different, Header, Plan, Script as PlannedScript};
 pub use read::{damaged, other_file};
 pub use request_log::RequestLog;
+pub use result::{RunFacts, RunResult};
 pub use schedule::{Schedule, Stage};
 pub use shown::Shown;
 pub use socket_samples::{Extent, SocketSamples};
@@ -95,7 +94,7 @@ pub use verdict::{Finding, VERDICT_MIN, Verdict};
 pub const STATUSES_NAMED: usize = 6;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// A thread that the script ended before the run was over.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,7 +107,7 @@ pub struct StoppedThread {
 }
 
 /// What one run, or several together, measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Document {
     /// The version of the format.
@@ -254,6 +253,9 @@ pub struct Document {
     pub shown: Shown,
     /// What the user should know about the result, most important first; secrets are redacted.
     pub notes: Vec<Note>,
+    /// The result itself, of which everything above follows: it alone is read back.
+    #[serde(skip)]
+    pub result: Box<RunResult>,
 }
 
 /// The tool that measured.
@@ -298,7 +300,7 @@ pub struct Host {
 
 /// What became of the requests. `started` and `carried` together are `completed`, `abandoned`, `open`, `unknown` and those that failed.
 /// With a schedule, `due` + `due_before` = `started` + `dropped` + `unsent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Requests {
     /// Requests whose first byte was handed to the kernel.
@@ -352,7 +354,7 @@ pub struct Requests {
 }
 
 /// Connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Connections {
     /// How many were asked for: with `--stages c=` the highest number, with `--max-inflight` the initial one. In a sum:
@@ -390,7 +392,7 @@ pub struct Shortage {
 }
 
 /// One thing that went wrong.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct LedgerRow {
     /// The phase of a request in which it happened.
@@ -429,7 +431,7 @@ pub enum ExampleKind {
 }
 
 /// The views of the latency.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Latency {
     /// As measured: from the handover of the request's first byte to the kernel to the response's last byte. Where a
@@ -461,12 +463,12 @@ pub struct Latency {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrk_spacing_us: Option<u64>,
     /// As wrk2 records it; only where wrk2 is imitated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub wrk2: Option<Wrk2>,
 }
 
 /// The phases of connections and requests, each as measured.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Phases {
     /// Opening a connection, including the TLS handshake.
@@ -481,7 +483,7 @@ pub struct Phases {
 }
 
 /// TLS: the handshakes that were measured, and what was negotiated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Tls {
     /// How many handshakes there were while the run was measured.
@@ -493,7 +495,7 @@ pub struct Tls {
 }
 
 /// What client and server negotiated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Agreed {
     /// The version: `1.2` or `1.3`.
@@ -511,7 +513,7 @@ pub struct Agreed {
 }
 
 /// The cost of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Script {
     /// The part (0 to 1) of the threads' time that was spent inside it, estimated from some of its calls.
@@ -519,7 +521,7 @@ pub struct Script {
 }
 
 /// A row of the timeline: a span of the run, usually a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Row {
     /// When it began, in seconds since measuring began.
@@ -549,14 +551,6 @@ pub struct Row {
     /// The largest service latency, if there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
-    /// The sum of the service latencies, in nanoseconds, in decimal digits; left out where `mean_us` times their number rounds
-    /// to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(any(test, feature = "testing"), schemars(with = "Option<String>"))]
-    pub sum_ns: Option<Exact>,
-    /// Number and count of each bin of service latencies that is not empty: bin b goes from 2^(b/8) to 2^((b+1)/8)
-    /// nanoseconds.
-    pub latency_bins: Vec<(u16, u64)>,
     /// The latencies since requests were due, if there is a schedule and any request completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<RowLatency>,
@@ -569,10 +563,13 @@ pub struct Row {
     /// How many machines were lost by its end, so that some of their part is missing, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machines_lost: Option<u64>,
+    /// The measurements of which these are the figures.
+    #[serde(skip)]
+    pub measured: RowFigures,
 }
 
 /// The latencies of a row since requests were due.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct RowLatency {
     /// Their mean.
@@ -581,12 +578,6 @@ pub struct RowLatency {
     /// The largest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_us: Option<f64>,
-    /// Their sum, in nanoseconds, in decimal digits; left out where `mean_us` times their number rounds to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(any(test, feature = "testing"), schemars(with = "Option<String>"))]
-    pub sum_ns: Option<Exact>,
-    /// Number and count of each bin, as in the row.
-    pub latency_bins: Vec<(u16, u64)>,
 }
 
 /// Whether a count is left out.
@@ -631,8 +622,10 @@ impl Document {
         ((self.rate_per_s * self.duration_s).round() as u64).min(self.requests.completed)
     }
 
-    /// The document as text, with a line end; the bins of a row of the timeline are on one line.
+    /// The document as text: the figures line by line, and the result in the last line but one.
     pub fn to_json(&self) -> String {
-        json::pretty(self) + "\n"
+        let figures = json::pretty(self);
+        let figures = figures.strip_suffix("\n}").expect("a document is an object with several keys");
+        format!("{figures},\n  \"result\": {}\n}}\n", json::line(&self.result))
     }
 }

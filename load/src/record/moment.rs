@@ -17,7 +17,7 @@ const FORMAT: EncodedConfig =
 const END_US: u64 = 253_402_300_800_000_000;
 
 /// Microseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Moment(pub u64);
 

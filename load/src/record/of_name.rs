@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use onrush_plan::Plan;
+use onrush_plan::Percent;
 use onrush_plan::metric::{LatencyView, Metric};
-use onrush_stats::{ByName, Corrupt};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::distribution::{statistic_us, total};
-use super::{Distribution, Document, distribution};
+use super::distribution::statistic_us;
+use super::result::NameSum;
+use super::{Distribution, distribution};
 use crate::figures::rate::count_per_second;
 
 /// What became of the requests of one name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct OfName {
     /// The name; left out for all requests that have none of those named.
@@ -32,57 +32,18 @@ pub struct OfName {
 }
 
 impl OfName {
-    /// What became of the requests of each name of the list, in its order, and last of those without one, if there are any.
-    pub(super) fn of(plan: &Plan, by_name: Option<&ByName<u64>>) -> Vec<Self> {
-        let Some(list) = plan.list.as_ref().filter(|list| !list.names.is_empty()) else { return Vec::new() };
-        let mut found: BTreeMap<u16, &onrush_stats::OfName<u64>> = by_name.into_iter().flat_map(ByName::iter).collect();
-        let none = onrush_stats::OfName::default();
+    /// The figures of the requests with one name.
+    pub(super) fn from_sum(NameSum { name, outcomes, .. }: &NameSum, percents: Option<&[Percent]>) -> Self {
         let mut fine = onrush_stats::Distribution::new();
-        let mut row = |name: Option<&String>, it: &onrush_stats::OfName<u64>| {
-            it.latency.copy_to_fine_bins(&mut fine);
-            Self {
-                name: name.cloned(),
-                completed: it.latency.count(),
-                failed: it.failed,
-                unsuccessful: it.unsuccessful,
-                status: it.statuses().collect(),
-                latency: distribution(&fine, plan.output.percents.as_deref()),
-            }
-        };
-        let rest = found.remove(&0).map(|rest| row(None, rest)).filter(|rest| rest.all() > 0);
-        let named =
-            (1..).zip(&list.names).map(|(number, name)| row(Some(name), found.get(&number).copied().unwrap_or(&none)));
-        named.chain(rest).collect()
-    }
-
-    /// The sums by name, in the order in which they are first met.
-    pub(super) fn sum(documents: &[&Document]) -> Result<Vec<Self>, Corrupt> {
-        let mut names: Vec<&Option<String>> = Vec::new();
-        for of_name in documents.iter().flat_map(|document| &document.names) {
-            if !names.contains(&&of_name.name) {
-                names.push(&of_name.name);
-            }
-        }
-        // The requests without a name come last.
-        names.sort_by_key(|name| name.is_none());
-        names.into_iter().map(|name| Self::sum_of(name, documents)).collect()
-    }
-
-    fn sum_of(name: &Option<String>, documents: &[&Document]) -> Result<Self, Corrupt> {
-        let parts: Vec<&Self> =
-            documents.iter().flat_map(|document| &document.names).filter(|of_name| of_name.name == *name).collect();
-        let mut status = BTreeMap::new();
-        for (code, count) in parts.iter().flat_map(|part| &part.status) {
-            *status.entry(*code).or_default() += count;
-        }
-        Ok(Self {
+        outcomes.latency.copy_to_fine_bins(&mut fine);
+        Self {
             name: name.clone(),
-            completed: parts.iter().map(|part| part.completed).sum(),
-            failed: parts.iter().map(|part| part.failed).sum(),
-            unsuccessful: parts.iter().map(|part| part.unsuccessful).sum(),
-            status,
-            latency: total(parts.iter().map(|part| &part.latency))?.ok_or(Corrupt::Count)?,
-        })
+            completed: outcomes.latency.count(),
+            failed: outcomes.failed,
+            unsuccessful: outcomes.unsuccessful,
+            status: outcomes.statuses().collect(),
+            latency: distribution(&fine, percents),
+        }
     }
 
     /// The requests that have ended.
@@ -116,9 +77,11 @@ impl OfName {
 #[cfg(test)]
 mod tests {
     use onrush_plan::Dialect;
+    use onrush_stats::ByName;
 
     use super::*;
     use crate::fixtures::{fill_from_latencies, flawless, plan};
+    use crate::record::{Document, RunResult};
 
     /// A run of a list with two names, of which each had so many requests after so many milliseconds, and two without one.
     fn run(names: [(&str, u64, u64); 2]) -> Document {
@@ -147,13 +110,14 @@ mod tests {
             [Some(2.0), Some(2.0), Some(1.0)]
         );
         assert_eq!(value(0, "service.p99"), None);
-        document.check().unwrap();
+        document.result.check().unwrap();
     }
 
     #[test]
     fn sums_have_the_names_of_all_runs() {
         let (one, other) = (run([("a", 100, 3), ("b", 0, 1)]), run([("b", 5, 3), ("c", 1, 1)]));
-        let sum = OfName::sum(&[&one, &other]).unwrap();
+        let results = [one, other].map(|document| ("x".to_owned(), *document.result));
+        let sum = Document::from_result(RunResult::sum(results).unwrap()).names;
         let names: Vec<_> = sum.iter().map(|it| (it.name.as_deref(), it.completed, it.status.clone())).collect();
         let status = |code, count| BTreeMap::from([(code, count)]);
         assert_eq!(

@@ -1,22 +1,21 @@
 //! What an open loop measures besides the latencies, as a document has it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use onrush_plan::{Percent, Plan};
-use onrush_stats::{Corrupt, has_enough_beyond};
-use serde::{Deserialize, Serialize};
+use onrush_plan::Percent;
+use onrush_stats::{Corrupt, Counters, OpenLoopStats, has_enough_beyond};
+use serde::Serialize;
 
+use super::result::{OpenLoopFacts, RunFacts};
 use super::{Distribution, Document, Unavailable, distribution};
 use crate::figures::IncompleteRequests;
 use crate::figures::NS_PER_US;
-use crate::figures::bounds;
 use crate::figures::estimate::{DueRequests, KnownPercentile, PercentileEstimates};
-use crate::figures::rate::{requested_by_end_per_s, requested_per_s};
-use crate::figures::unavailable;
-use crate::run::Outcome;
+use crate::figures::rate::count_per_second;
 
 /// What is measured of requests that are due by a schedule, besides their latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct OpenLoop {
     /// Requests that were due per second.
@@ -84,7 +83,7 @@ pub struct OpenLoop {
 }
 
 /// A percentile, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct Between {
     /// The estimate; left out if there is only a bound.
@@ -111,45 +110,51 @@ fn is_none(seconds: &f64) -> bool {
 }
 
 impl OpenLoop {
-    /// The figures of a run with a schedule, at these rates.
-    pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
-        let open_loop = outcome.totals.open_loop.as_deref()?;
-        let onrush_stats::OpenLoopStats { lateness, censored, later, open, entered, .. } = open_loop;
-        let &onrush_stats::OpenLoopStats { untimestamped, all_busy_ns, all_busy_max_ns, paused_ns, held_back, .. } =
-            open_loop;
+    /// The figures of runs with a schedule, which took place in `elapsed`; `None` if a run has none.
+    pub(super) fn from_runs(
+        runs: &[RunFacts],
+        open_loop: &OpenLoopStats<u64>,
+        counters: &Counters,
+        elapsed: Duration,
+        percents: Option<&[Percent]>,
+    ) -> Option<Self> {
+        let facts: Vec<&OpenLoopFacts> = runs.iter().map(|run| run.open_loop.as_ref()).collect::<Option<_>>()?;
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let percents = plan.output.percents.as_deref();
+        let per_s = |count: u64| count_per_second(count, elapsed.as_secs_f64());
+        let asked = |of: fn(&OpenLoopFacts) -> f64| match facts[..] {
+            [only] => of(only),
+            _ => {
+                let asked = |(run, facts): (&RunFacts, &&OpenLoopFacts)| of(facts) * run.elapsed().as_secs_f64();
+                let asked: f64 = runs.iter().zip(&facts).map(asked).sum();
+                if elapsed.is_zero() { 0.0 } else { asked / elapsed.as_secs_f64() }
+            }
+        };
         let view = |ages: &onrush_stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
         let some = |ages: &Option<Box<onrush_stats::Distribution<u64>>>| ages.as_deref().and_then(view);
-        let mut new = Self {
-            due_per_s,
-            sent_per_s,
-            asked_per_s: requested_per_s(plan, outcome)?,
-            asked_by_end_per_s: requested_by_end_per_s(plan, outcome)?,
-            lateness: distribution(lateness, percents),
-            run_on_s: outcome.ran_on.as_secs_f64(),
-            later: some(later),
+        let unsteady = facts.iter().any(|facts| facts.unsteady);
+        let estimate = PercentileEstimates::from_open_loop(open_loop, counters.failed, !unsteady);
+        Some(Self {
+            due_per_s: per_s(open_loop.due),
+            sent_per_s: per_s(counters.started),
+            asked_per_s: asked(|facts| facts.asked_per_s),
+            asked_by_end_per_s: asked(|facts| facts.asked_by_end_per_s),
+            lateness: distribution(&open_loop.lateness, percents),
+            run_on_s: facts.iter().map(|facts| seconds(facts.run_on_ns)).fold(0.0, f64::max),
+            later: some(&open_loop.later),
             later_failed: open_loop.later_failed,
             later_dropped: open_loop.later_dropped,
-            censored: view(censored),
-            open: some(open),
-            entered: some(entered),
-            unavailable: unavailable::Unavailability::from_outcome(plan, outcome).as_ref().map(Unavailable::of),
-            untimestamped: (untimestamped > 0).then_some(untimestamped),
-            all_busy_s: seconds(all_busy_ns),
-            all_busy_max_s: seconds(all_busy_max_ns),
-            paused_s: seconds(paused_ns),
-            held_back,
-            unsteady: false,
-            percentiles_us: BTreeMap::new(),
-        };
-        let last = new.unavailable.as_ref().and_then(|unavailable| unavailable.spans.last());
-        let ends_s = last.map_or(0.0, |span| span.start_s + span.length_s);
-        let is_silent = ends_s > 0.0 && ends_s >= outcome.elapsed.as_secs_f64() - SAME_MOMENT_S;
-        new.unsteady = new.open.is_some() && (open_loop.unsent > 0 || is_silent || bounds::is_backlog(plan, outcome));
-        let estimate = PercentileEstimates::from_open_loop(open_loop, outcome.totals.counters.failed, !new.unsteady);
-        new.percentiles_us = percentiles_us(&estimate, Percent::asked_or_usual(percents));
-        Some(new)
+            censored: view(&open_loop.censored),
+            open: some(&open_loop.open),
+            entered: some(&open_loop.entered),
+            unavailable: Unavailable::of_runs(runs, elapsed),
+            untimestamped: (open_loop.untimestamped > 0).then_some(open_loop.untimestamped),
+            all_busy_s: seconds(open_loop.all_busy_ns),
+            all_busy_max_s: seconds(open_loop.all_busy_max_ns),
+            paused_s: seconds(open_loop.paused_ns),
+            held_back: open_loop.held_back,
+            unsteady,
+            percentiles_us: percentiles_us(&estimate, Percent::asked_or_usual(percents)),
+        })
     }
 
     /// The requests without a complete response, of which so many failed in the run.
@@ -212,11 +217,8 @@ impl Document {
     }
 }
 
-/// Rounding errors of moments in seconds.
-const SAME_MOMENT_S: f64 = 1e-6;
-
 /// These percentiles; empty if there was no request.
-pub(super) fn percentiles_us(estimate: &PercentileEstimates, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
+fn percentiles_us(estimate: &PercentileEstimates, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
     let us = |ns: u64| ns as f64 / NS_PER_US;
     let between = |percent: Percent| {
         let between = estimate.bounds(percent.value())?;

@@ -11,7 +11,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 
-use super::{Document, SCHEMA};
+use super::{RunResult, SCHEMA};
 
 /// What every version of the format has in common.
 #[derive(Deserialize)]
@@ -21,8 +21,8 @@ struct Version {
     kind: Option<String>,
 }
 
-impl Document {
-    /// The document in these bytes of a file.
+impl RunResult {
+    /// The result in these bytes of a file.
     ///
     /// # Errors
     ///
@@ -35,11 +35,18 @@ impl Document {
         if schema != u64::from(SCHEMA) {
             return Err(of_other_version(path, schema));
         }
-        let _: Figures = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
-        let document: Self = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
-        document.check().map_err(|contradiction| damaged(path, contradiction))?;
-        Ok(document)
+        let _: ResultOf<Figures> = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
+        let ResultOf { result } =
+            serde_json::from_slice::<ResultOf<Self>>(text).map_err(|error| damaged(path, error))?;
+        result.check().map_err(|contradiction| damaged(path, contradiction))?;
+        Ok(result)
     }
+}
+
+/// The part of a file that is read back.
+#[derive(Deserialize)]
+struct ResultOf<T> {
+    result: T,
 }
 
 /// The error on a document in a version of the format that is not read.
@@ -104,11 +111,17 @@ pub fn other_file(path: &Path, text: &[u8]) -> Option<String> {
 }
 
 /// Any JSON whose numbers can be added up: none is negative, and none exceeds the range in which whole numbers are
-/// exact. Nothing of it is kept, so that reading a long file takes no more memory than the document.
+/// exact. Nothing of it is kept, so that reading a long file takes no more memory than the result.
 struct Figures;
 
 /// What is never added up may be any number. A clock can be set back, and go more slowly than another.
-const NO_FIGURES: [&str; 5] = ["plan", "host", "clock_step_s", "drift_s", "elasticity"];
+const NO_FIGURES: [&str; 6] = ["plan", "host", "clock_step_s", "drift_s", "elasticity", "min"];
+
+/// Sums with 128 bits.
+const WIDE: [&str; 3] = ["sum", "sum_of_squares", "sum_ns"];
+
+/// The largest of these sums: room for adding up a hundred thousand of them.
+const WIDE_MAX: f64 = (1u128 << 110) as f64;
 
 impl<'de> Deserialize<'de> for Figures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -157,6 +170,11 @@ impl<'de> Visitor<'de> for Figures {
         while let Some(name) = fields.next_key::<String>()? {
             if NO_FIGURES.contains(&name.as_str()) {
                 fields.next_value::<IgnoredAny>()?;
+            } else if WIDE.contains(&name.as_str()) {
+                let sum = fields.next_value::<f64>()?;
+                if !(0.0..=WIDE_MAX).contains(&sum) {
+                    return Err(A::Error::custom("it has impossible figures"));
+                }
             } else {
                 fields.next_value::<Self>()?;
             }
@@ -167,48 +185,40 @@ impl<'de> Visitor<'de> for Figures {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::document;
+    use super::super::tests::{document, read};
     use super::*;
+    use crate::record::Document;
     use crate::record::evidence::{Elasticity, Probe};
 
     #[test]
-    fn what_a_foreign_file_says_moves_no_cursor() {
+    fn foreign_files_move_no_cursor() {
         for (text, words) in [
             (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
-            (r#"{"schema": 3, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
+            (r#"{"schema": 3, "result": {"plan": "\u001b]0;x\u0007"}}"#, "is damaged: "),
         ] {
-            let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
+            let text = text.replace("3", &SCHEMA.to_string());
+            let error = format!("{:#}", RunResult::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
             assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
             assert!(!error.contains(char::is_control), "{error:?}");
         }
     }
 
     #[test]
-    fn a_run_during_which_the_clock_was_set_back_is_read() {
-        let mut set_back = document(1..=100);
-        set_back.evidence.as_mut().unwrap().machine.clock_step_s = Some(-1.5);
-        assert_eq!(Document::parse(Path::new("x.json"), set_back.to_json().as_bytes()).unwrap(), set_back);
-    }
-
-    #[test]
-    fn a_machine_whose_clock_was_slower_than_the_coordinators_is_read() {
-        let mut merged = document(1..=100);
+    fn differences_may_be_negative() {
+        let mut result = *document(1..=100).result;
         let machine = r#"{"name": "a", "kernel": "6.1", "backend": "epoll", "processors": 2, "threads": 1, "connections": 1,
             "started": 1, "completed": 1, "failures": 0, "duration_s": 1, "round_trip_s": 0.001, "drift_s": -0.0002}"#;
-        merged.machines = vec![serde_json::from_str(machine).unwrap()];
-        assert_eq!(Document::parse(Path::new("x.json"), merged.to_json().as_bytes()).unwrap(), merged);
-    }
-
-    #[test]
-    fn an_experiment_that_made_no_difference_is_read() {
-        let mut probed = document(1..=100);
+        result.runs[0].machines = vec![serde_json::from_str(machine).unwrap()];
+        let evidence = result.runs[0].evidence.as_mut().unwrap();
+        evidence.machine.clock_step_s = Some(-1.5);
         let elasticity = Some(Elasticity { value: -0.01, low: -0.2, high: 0.18 });
-        probed.evidence.as_mut().unwrap().probe = Some(Probe { elasticity, ..Probe::default() });
-        assert_eq!(Document::parse(Path::new("x.json"), probed.to_json().as_bytes()).unwrap(), probed);
+        evidence.probe = Some(Probe { elasticity, ..Probe::default() });
+        let document = Document::from_result(result);
+        assert_eq!(read(&document), document);
     }
 
     #[test]
-    fn a_file_without_a_document_is_said_to_be_what_it_is() {
+    fn messages_name_the_kind_of_foreign_files() {
         let whole = document([5]).to_json();
         for (name, text, expected) in [
             ("x.json", "", "is empty: use another copy of it, or repeat the run"),
@@ -227,18 +237,18 @@ mod tests {
             ),
             ("x.json", "{}", "is not a result of onrush: it is JSON of another kind; give a file that -o"),
         ] {
-            let error = Document::parse(Path::new(name), text.as_bytes()).unwrap_err().to_string();
+            let error = RunResult::parse(Path::new(name), text.as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{name:?} {expected}")), "{error}");
         }
     }
 
     #[test]
-    fn a_document_is_read_again_and_one_of_another_version_is_refused() {
+    fn other_versions_are_refused() {
         let written = document([5]);
         let text = |schema: u32| Document { schema, ..written.clone() }.to_json();
-        assert_eq!(Document::parse(Path::new("x.json"), text(SCHEMA).as_bytes()).unwrap(), written);
+        assert_eq!(read(&written), written);
         for schema in [1, SCHEMA - 1, SCHEMA + 1] {
-            let error = Document::parse(Path::new("x.json"), text(schema).as_bytes()).unwrap_err().to_string();
+            let error = RunResult::parse(Path::new("x.json"), text(schema).as_bytes()).unwrap_err().to_string();
             let words =
                 format!("has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
             assert!(error.ends_with(&words), "{error}");

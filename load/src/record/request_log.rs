@@ -4,8 +4,6 @@ use onrush_plan::Plan;
 use onrush_stats::Counters;
 use serde::{Deserialize, Serialize};
 
-use super::Document;
-
 /// The log of requests (`--request-log`): how much of the run is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
@@ -26,13 +24,12 @@ impl RequestLog {
         Some(Self { one_of: Some(log.one_of), lines: counters.logged, lost: counters.unlogged })
     }
 
-    /// The sum of those that there are.
-    pub(super) fn sum(documents: &[&Document]) -> Option<Self> {
-        let add = |sum: Self, other: Self| Self {
-            one_of: sum.one_of.filter(|_| sum.one_of == other.one_of),
-            lines: sum.lines + other.lines,
-            lost: sum.lost + other.lost,
-        };
-        documents.iter().filter_map(|document| document.request_log).reduce(add)
+    /// The sum of both.
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            one_of: self.one_of.filter(|_| self.one_of == other.one_of),
+            lines: self.lines.saturating_add(other.lines),
+            lost: self.lost.saturating_add(other.lost),
+        }
     }
 }

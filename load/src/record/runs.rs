@@ -2,7 +2,7 @@
 //! its runs. Its sources have these, in one order, so a sum of sums is the sum of all their runs.
 
 use onrush_stats::silences::{GAP_MIN_NS, common_gaps, union_of_gaps};
-use onrush_stats::{Corrupt, Distribution, Gap};
+use onrush_stats::{Distribution, Gap};
 use onrush_text::units::format_count;
 
 use super::evidence::measured::{
@@ -15,26 +15,21 @@ use super::evidence::{
 use super::{Document, Source, Sources};
 use crate::figures::silences::min_silence_ns;
 
-/// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none.
-///
-/// # Errors
-///
-/// When a distribution cannot be read.
-pub fn evidence(sum: &Document) -> Result<(Option<Evidence>, Vec<String>), Corrupt> {
+/// The evidence of a sum, and what could not be observed; `None` and nothing if one of its runs has none. Takes the service latencies of all runs.
+pub fn evidence(sum: &Document, values: &Distribution<u64>) -> (Option<Evidence>, Vec<String>) {
     let Some(runs) = sum.sources.as_ref().and_then(|sources| Runs::of(sources, sum.duration_s)) else {
-        return Ok((None, Vec::new()));
+        return (None, Vec::new());
     };
-    let values = sum.latency.service.values()?;
     let evidence = Evidence {
         generator: runs.generator(),
-        load: runs.load(sum, &values)?,
-        latency: runs.latency(&values),
+        load: runs.load(sum, values),
+        latency: runs.latency(values),
         network: runs.network(|evidence| evidence.network.as_ref()),
         target: runs.target(),
         machine: Machine { suspended_s: sum.suspended_s, ..runs.machine() },
         probe: runs.probe(),
     };
-    Ok((Some(evidence), runs.unseen()))
+    (Some(evidence), runs.unseen())
 }
 
 /// The runs of a sum.
@@ -151,9 +146,10 @@ impl<'a> Runs<'a> {
         }
     }
 
-    fn load(&self, sum: &Document, values: &Distribution<u64>) -> Result<Load, Corrupt> {
+    fn load(&self, sum: &Document, values: &Distribution<u64>) -> Load {
         let open_loop = sum.open_loop.as_ref();
-        let lateness = open_loop.map(|open_loop| open_loop.lateness.values()).transpose()?;
+        let lateness = sum.result.sums.totals.open_loop.as_deref().filter(|_| open_loop.is_some());
+        let lateness = lateness.map(|open_loop| &open_loop.lateness);
         let of = |count: Option<u64>| count.unwrap_or_default();
         let requests = &sum.requests;
         let (due, missed) = (of(requests.due) + of(requests.due_before), of(requests.dropped) + of(requests.unsent));
@@ -167,7 +163,7 @@ impl<'a> Runs<'a> {
         let ended = sum.errors.read.saturating_add(sum.errors.write).saturating_add(requests.abandoned);
         let in_flight = requests.started.saturating_add(requests.carried);
         let statuses = sum.status.iter().map(|(status, count)| (*status, *count));
-        Ok(Load {
+        Load {
             elapsed_s: sum.duration_s,
             connections: self.sources.most(|run| run.evidence.as_ref().map_or(0, |it| it.load.connections)),
             in_flight_max: Some(self.sources.most(|run| {
@@ -187,7 +183,7 @@ impl<'a> Runs<'a> {
             rate_per_s: figure(sum.rate_per_s),
             asked_per_s,
             sent: open_loop.map(|_| sent(due, missed)),
-            lateness_p99_us: lateness.as_ref().map(lateness_p99_us),
+            lateness_p99_us: lateness.map(lateness_p99_us),
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
@@ -226,7 +222,7 @@ impl<'a> Runs<'a> {
             backlog: self.only().and_then(|run| run.load.backlog),
             dispersion: self.only().and_then(|run| run.load.dispersion),
             thirds: self.thirds(),
-        })
+        }
     }
 
     /// The share in the time of all open connections.

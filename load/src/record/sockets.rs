@@ -4,7 +4,7 @@ use onrush_plan::Plan;
 use onrush_stats::buffers::Sizes;
 use serde::{Deserialize, Serialize};
 
-use super::{Document, SocketSamples};
+use super::{RunFacts, SocketSamples};
 use crate::run::Outcome;
 
 /// The buffers of connections, where their sizes were requested or settings of the host were varied, and a summary of
@@ -56,8 +56,8 @@ impl Sockets {
     }
 
     /// The figures of all these runs; each part only if all have it.
-    pub(super) fn sum(documents: &[&Document]) -> Option<Self> {
-        let parts: Vec<&Self> = documents.iter().map(|document| document.sockets.as_ref()).collect::<Option<_>>()?;
+    pub(super) fn of_runs(runs: &[RunFacts]) -> Option<Self> {
+        let parts: Vec<&Self> = runs.iter().map(|run| run.sockets.as_ref()).collect::<Option<_>>()?;
         let buffers = |of: fn(&Self) -> Option<Buffer>| {
             let buffers: Option<Vec<Buffer>> = parts.iter().map(|part| of(part)).collect();
             buffers?.into_iter().reduce(Buffer::with)

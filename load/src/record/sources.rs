@@ -2,16 +2,13 @@
 
 use std::collections::HashMap;
 
-use onrush_stats::{Corrupt, Gap};
+use onrush_stats::Gap;
 use onrush_text::escape_controls;
 use onrush_text::units::{format_count, format_thousands, format_us};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::{Document, Moment, Note, NoteId};
-
-/// Longest plausible run, in seconds: a century.
-const DURATION_MAX_S: f64 = 100.0 * 366.0 * 86_400.0;
+use super::{Moment, Note, NoteId, RunFacts};
 
 /// The runs that were added up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,36 +61,21 @@ pub(super) struct Segment {
 }
 
 impl Sources {
-    /// The sources of a document: its own run, or the runs that it is the sum of.
-    pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
-        let Document { started_at, duration_s, connections, evidence, unseen, .. } = document;
-        let sources = document.sources.clone().unwrap_or_else(|| {
-            let run = Source {
-                name: name.to_owned(),
-                started_at: *started_at,
-                duration_s: *duration_s,
-                asked: connections.asked,
-                established: connections.established,
-                threads: document.threads.len() as u64,
-                boot_id: document.host.boot_id.clone(),
-                evidence: evidence.clone(),
-                incomplete: document.incomplete.clone(),
-                unseen: unseen.clone(),
-            };
-            Self { count: 1, files: vec![run] }
-        });
-        let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
-        let threads = sources.files.iter().map(|run| run.threads).fold(0, u64::saturating_add);
-        let is_whole = sources.count == sources.files.len() as u64 && sources.count > 0;
-        let is_whole = is_whole && threads == document.threads.len() as u64;
-        if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
-    }
-
-    /// All of them, in their order.
-    pub(super) fn all(of_each: &[Self]) -> Self {
-        let mut files: Vec<Source> = of_each.iter().flat_map(|sources| &sources.files).cloned().collect();
-        files.sort_by(|one, other| one.place().cmp(&other.place()));
-        Self { count: files.len() as u64, files }
+    /// The runs of a result.
+    pub(super) fn from_runs(runs: &[RunFacts]) -> Self {
+        let source = |run: &RunFacts| Source {
+            name: run.name.clone(),
+            started_at: run.started_at,
+            duration_s: run.elapsed().as_secs_f64(),
+            asked: run.asked,
+            established: run.established,
+            threads: run.threads.len() as u64,
+            boot_id: run.host.boot_id.clone(),
+            evidence: run.evidence.clone(),
+            incomplete: run.incomplete.clone(),
+            unseen: run.unseen.clone(),
+        };
+        Self { count: runs.len() as u64, files: runs.iter().map(source).collect() }
     }
 
     /// Why some of them are incomplete; several have each reason behind the name of its run.
@@ -172,13 +154,6 @@ impl Sources {
         self.files.iter().map(time).collect()
     }
 
-    /// How long it was from the beginning of the first to the end of the last, in seconds.
-    pub(super) fn lasted_s(&self) -> f64 {
-        let began_ns = self.files.iter().map(Source::began_ns).min().unwrap_or(0);
-        let ended_ns = self.files.iter().map(Source::ended_ns).max().unwrap_or(0);
-        (ended_ns - began_ns) as f64 / 1e9
-    }
-
     /// Their names, as far as they are few; `None`: there is only one.
     pub fn names(&self) -> Option<String> {
         const NAMED_MAX: usize = 5;
@@ -235,11 +210,6 @@ impl Segment {
 }
 
 impl Source {
-    /// What orders the runs of a sum.
-    pub(super) fn place(&self) -> (Moment, &str) {
-        (self.started_at, &self.name)
-    }
-
     /// When it began, in nanoseconds since 1970.
     pub(super) fn began_ns(&self) -> u128 {
         u128::from(self.started_at.0) * 1_000

@@ -1,17 +1,16 @@
 //! The stages of a run, each with figures of its own.
 
-use onrush_plan::Plan;
-use onrush_stats::{Corrupt, Errors, Totals};
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-use super::distribution::total;
-use super::sources::nanos;
-use super::{Distribution, Document, Sources, distribution};
+use onrush_stats::Errors;
+use serde::Serialize;
+
+use super::result::{StageFacts, StageSum};
+use super::{Distribution, RunFacts, Sources};
 use crate::figures::rate::count_per_second;
-use crate::run::Outcome;
 
 /// What was measured in one stage of `--stages`, whose times are rounded up to tenths of a second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct StageRow {
     /// When it began, in seconds since measuring began.
@@ -45,91 +44,75 @@ pub struct StageRow {
 }
 
 impl StageRow {
-    /// The stages that a run has begun.
-    pub(super) fn of(plan: &Plan, outcome: &Outcome) -> Vec<Self> {
-        let stages = plan.stages();
-        let last = stages.len().saturating_sub(1);
-        let begun = stages.into_iter().zip(&outcome.stages).enumerate();
-        let rows = begun.filter(|(_, (stage, _))| stage.from < outcome.elapsed).map(|(index, (stage, totals))| {
-            // What comes after the last stage belongs to it.
-            let until = if index == last { outcome.elapsed } else { stage.until.min(outcome.elapsed) };
-            let (from_s, until_s) = (stage.from.as_secs_f64(), until.as_secs_f64());
-            let Totals { counters, open_loop, latency, ledger, .. } = totals;
-            let open_loop = open_loop.as_deref();
-            let shown = open_loop.map_or(latency, |open_loop| &open_loop.scheduled);
-            Self {
-                start_s: from_s,
-                length_s: until_s - from_s,
-                asked_per_s: plan.schedule.as_ref().map(|schedule| schedule.per_second_between(stage.from, until)),
-                connections: plan.levels.as_ref().map(|levels| levels.connections_between(stage.from, until)),
-                started: counters.started,
-                completed: counters.completed,
-                rate_per_s: count_per_second(counters.completed, until_s - from_s),
-                late: open_loop.map(|open_loop| open_loop.late),
-                dropped: open_loop.map(|open_loop| open_loop.dropped),
-                errors: ledger.totals(),
-                erroneous: totals.errors(),
-                latency: distribution(shown, plan.output.percents.as_deref()),
-            }
-        });
-        rows.collect()
-    }
-    /// Those of several runs, stage by stage; none unless all have the same and took place at the same time.
-    ///
-    /// # Errors
-    ///
-    /// When a histogram cannot be read.
-    pub(super) fn sum(documents: &[&Document], sources: &Sources) -> Result<Vec<Self>, Corrupt> {
-        let [first, others @ ..] = documents else { return Ok(Vec::new()) };
-        let planned = |document: &Document| (document.plan.schedule.clone(), document.plan.connection_stages.clone());
-        let are_alike = others.iter().all(|other| planned(other) == planned(first));
-        let have_all = documents.iter().all(|document| !document.stages.is_empty());
-        match others {
-            [] => Ok(first.stages.clone()),
-            _ if !are_alike || !have_all || !sources.is_at_one_time() => Ok(Vec::new()),
-            _ => {
-                let count = documents.iter().map(|document| document.stages.len()).max().unwrap_or(0);
-                (0..count).map(|index| Self::together(documents, index)).collect()
-            }
-        }
+    /// The stages that the runs have begun; none unless all have the same and took place at the same time.
+    pub(super) fn from_runs(
+        sums: Option<&[StageSum]>,
+        runs: &[RunFacts],
+        sources: &Sources,
+        view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
+    ) -> Vec<Self> {
+        let sums = sums.filter(|_| runs.len() == 1 || sources.is_at_one_time()).unwrap_or_default();
+        sums.iter().enumerate().map(|(index, sum)| Self::from_sum(sum, StageSpan::new(runs, index), &view)).collect()
     }
 
-    /// A stage of several runs, from the first beginning to the last end.
-    fn together(documents: &[&Document], index: usize) -> Result<Self, Corrupt> {
-        let first_us = documents.iter().map(|document| document.started_at.0).min().unwrap_or(0);
-        let (mut parts, mut from_ns, mut until_ns) = (Vec::new(), u64::MAX, 0);
-        for document in documents {
-            let Some(part) = document.stages.get(index) else { continue };
-            let starts_ns =
-                (document.started_at.0 - first_us).saturating_mul(1_000).saturating_add(nanos(part.start_s));
-            from_ns = from_ns.min(starts_ns);
-            until_ns = until_ns.max(starts_ns.saturating_add(nanos(part.length_s)));
-            parts.push(part);
-        }
-        let length_s = until_ns.saturating_sub(from_ns) as f64 / 1e9;
-        // As whole thousandths of requests, so that the sum of sums is the same.
-        let asked: Option<f64> = parts.iter().map(|part| Some((part.asked_per_s? * part.length_s * 1e3).round())).sum();
-        let connections = |of: fn((u32, u32)) -> u32| {
-            parts.iter().try_fold(0_u32, |sum, part| Some(sum.saturating_add(of(part.connections?))))
-        };
-        let count = |of: fn(&Self) -> u64| parts.iter().map(|part| of(part)).sum();
-        let completed = count(|part| part.completed);
-        let mut errors = Errors::default();
-        parts.iter().for_each(|part| errors += part.errors);
-        let latency = total(parts.iter().map(|part| &part.latency))?.ok_or(Corrupt::Count)?;
-        Ok(Self {
-            start_s: from_ns as f64 / 1e9,
+    fn from_sum(
+        sum: &StageSum,
+        span: StageSpan,
+        view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
+    ) -> Self {
+        let StageSum { started, completed, late, dropped, errors, erroneous, latency } = sum;
+        let StageSpan { start_s, length_s, asked_per_s, connections } = span;
+        Self {
+            start_s,
             length_s,
-            asked_per_s: asked.filter(|_| length_s > 0.0).map(|thousandths| thousandths / 1e3 / length_s),
+            asked_per_s,
+            connections,
+            started: *started,
+            completed: *completed,
+            rate_per_s: count_per_second(*completed, length_s),
+            late: *late,
+            dropped: *dropped,
+            errors: *errors,
+            erroneous: *erroneous,
+            latency: view(latency),
+        }
+    }
+}
+
+/// Time and load of a stage.
+struct StageSpan {
+    start_s: f64,
+    length_s: f64,
+    asked_per_s: Option<f64>,
+    connections: Option<(u32, u32)>,
+}
+
+impl StageSpan {
+    /// The stage with this index, from the first start to the last end in any of the runs.
+    fn new(runs: &[RunFacts], index: usize) -> Self {
+        let first_ns = runs.first().map_or(0, RunFacts::start_ns);
+        let stages = || runs.iter().filter_map(|run| Some((run, run.stages.get(index)?)));
+        let since = |run: &RunFacts, at_ns: u64| {
+            u64::try_from(run.start_ns() - first_ns).unwrap_or(u64::MAX).saturating_add(at_ns)
+        };
+        let from_ns = stages().map(|(run, stage)| since(run, stage.from_ns)).min().unwrap_or(0);
+        let until_ns = stages().map(|(run, stage)| since(run, stage.until_ns)).max().unwrap_or(0);
+        let length_s = Duration::from_nanos(until_ns.saturating_sub(from_ns)).as_secs_f64();
+        let asked = |(_, stage): (_, &StageFacts)| {
+            Some(stage.asked_per_s? * Duration::from_nanos(stage.until_ns.saturating_sub(stage.from_ns)).as_secs_f64())
+        };
+        let asked_per_s = match runs {
+            [run] => run.stages.get(index).and_then(|stage| stage.asked_per_s),
+            _ => stages().map(asked).sum::<Option<f64>>().filter(|_| length_s > 0.0).map(|asked| asked / length_s),
+        };
+        let connections = |of: fn((u32, u32)) -> u32| {
+            stages().try_fold(0_u32, |sum, (_, stage)| Some(sum.saturating_add(of(stage.connections?))))
+        };
+        Self {
+            start_s: Duration::from_nanos(from_ns).as_secs_f64(),
+            length_s,
+            asked_per_s,
             connections: Option::zip(connections(|(from, _)| from), connections(|(_, to)| to)),
-            started: count(|part| part.started),
-            completed,
-            rate_per_s: count_per_second(completed, length_s),
-            late: parts.iter().map(|part| part.late).sum(),
-            dropped: parts.iter().map(|part| part.dropped).sum(),
-            errors,
-            erroneous: parts.iter().map(|part| part.erroneous).sum(),
-            latency,
-        })
+        }
     }
 }

@@ -1,15 +1,14 @@
 //! How much of a run the target was unavailable, as a document has it.
 
+use std::time::Duration;
+
+use onrush_stats::Gap;
 use onrush_stats::silences::{uncovered_parts, union_of_gaps};
-use onrush_stats::{Corrupt, Gap};
 use serde::{Deserialize, Serialize};
 
-use super::Document;
-use super::sources::{Segment, Sources, nanos};
+use super::RunFacts;
+use super::sources::nanos;
 use crate::figures::unavailable;
-
-/// Rounding errors of seconds as floating-point numbers, in nanoseconds.
-const ROUNDING_NS: u64 = 1_000;
 
 /// How much of a run with a schedule the target was unavailable: requests were due, and far longer than usual no response
 /// came.
@@ -64,68 +63,41 @@ impl Unavailable {
         self.spans.iter().map(within_ns).sum::<u64>() as f64 / 1e9
     }
 
-    /// That of several runs, which lasted `lasted_s` seconds in all; `None` if that of one of them is unknown.
-    ///
-    /// # Errors
-    ///
-    /// When the runs of one, or its spans, are impossible.
-    pub(super) fn sum(documents: &[&Document], lasted_s: f64) -> Result<Option<Self>, Corrupt> {
-        let of = |document: &&Document| document.open_loop.as_ref()?.unavailable.clone();
-        let Some(parts) = documents.iter().map(of).collect::<Option<Vec<Self>>>() else { return Ok(None) };
-        if let [only] = &parts[..] {
-            return Ok(Some(only.clone()));
+    /// The unavailability during several runs, which took place in `elapsed`; `None` if that of one is unknown.
+    pub(super) fn of_runs(runs: &[RunFacts], elapsed: Duration) -> Option<Self> {
+        let parts: Vec<&Self> =
+            runs.iter().map(|run| run.open_loop.as_ref()?.unavailable.as_ref()).collect::<Option<_>>()?;
+        if let [only] = parts[..] {
+            return Some(only.clone());
         }
-        let mut runs = Vec::new();
-        for document in documents {
-            runs.push(Sources::of("", document)?.segments());
-        }
-        let first_ns = runs.iter().flatten().map(|segment| segment.from_ns).min().unwrap_or(0);
+        let first_ns = runs.first().map_or(0, RunFacts::start_ns);
         // As soon as one run gets responses, the target is available.
         let (mut measured, mut available) = (Vec::new(), Vec::new());
-        for (segments, part) in runs.iter().zip(&parts) {
-            let began_ns = segments.first().map_or(0, |segment| since(first_ns, segment.from_ns));
-            let spans: Vec<Gap> = part.spans.iter().map(|span| span.gap(began_ns)).collect();
-            let gaps = segments.iter().map(|segment| segment.gap(first_ns));
-            available.extend(gaps.clone().flat_map(|gap| uncovered_parts(gap, &spans)));
-            measured.extend(gaps);
+        for (run, part) in runs.iter().zip(&parts) {
+            let from_ns = u64::try_from(run.start_ns() - first_ns).unwrap_or(u64::MAX);
+            let gap = Gap { from_ns, until_ns: from_ns.saturating_add(run.elapsed_ns) };
+            let spans: Vec<Gap> = part.spans.iter().map(|span| span.gap(from_ns)).collect();
+            available.extend(uncovered_parts(gap, &spans));
+            measured.push(gap);
         }
+        measured.sort_by_key(|gap| gap.from_ns);
+        available.sort_by_key(|gap| gap.from_ns);
         let (measured, available) = (union_of_gaps(&measured, &[]), union_of_gaps(&available, &[]));
         let spans: Vec<Gap> = measured.iter().flat_map(|gap| uncovered_parts(*gap, &available)).collect();
         let total_s = spans.iter().map(|span| span.length_ns()).sum::<u64>() as f64 / 1e9;
-        Ok(Some(Self {
-            share: if lasted_s > 0.0 { (total_s / lasted_s).min(1.0) } else { 0.0 },
+        Some(Self {
+            share: if elapsed.is_zero() { 0.0 } else { (total_s / elapsed.as_secs_f64()).min(1.0) },
             longer_than_s: parts.iter().map(|part| part.longer_than_s).fold(0.0, f64::max),
             due: None,
             times: Vec::new(),
             spans: spans.iter().map(Span::of).collect(),
-        }))
+        })
     }
 
     /// The times without a response of which the spans are parts.
     pub fn gaps(&self) -> Vec<Gap> {
         let times = if self.times.is_empty() { &self.spans } else { &self.times };
         times.iter().map(|span| span.gap(0)).collect()
-    }
-
-    /// Checks that the spans are in order and within a run that lasted so many seconds from its beginning to its end, and
-    /// that the share is theirs of the time that was measured, in seconds.
-    ///
-    /// # Errors
-    ///
-    /// When they are not, or a figure is negative, zero included.
-    pub(super) fn check(&self, lasted_s: f64, measured_s: f64) -> Result<(), Corrupt> {
-        let mut reached_ns = 0;
-        let are_in_order = self.spans.iter().all(|span| {
-            let Gap { from_ns, until_ns } = span.gap(0);
-            from_ns + ROUNDING_NS >= std::mem::replace(&mut reached_ns, until_ns)
-        });
-        let fit = are_in_order && reached_ns <= nanos(lasted_s).saturating_add(ROUNDING_NS);
-        let figures = self.spans.iter().flat_map(|span| [span.start_s, span.length_s]);
-        let are_positive = figures.chain([self.share, self.longer_than_s]).all(f64::is_sign_positive);
-        let total_s = self.spans.iter().map(|span| span.length_s).sum::<f64>().min(measured_s);
-        let slack_s = ROUNDING_NS as f64 / 1e9 * (self.spans.len() + 1) as f64;
-        let is_theirs = (self.share * measured_s - total_s).abs() <= slack_s;
-        if fit && are_positive && self.share <= 1.0 && is_theirs { Ok(()) } else { Err(Corrupt::Figures) }
     }
 }
 
@@ -139,15 +111,4 @@ impl Span {
         let from_ns = nanos(self.start_s).saturating_add(later_ns);
         Gap { from_ns, until_ns: from_ns.saturating_add(nanos(self.length_s)) }
     }
-}
-
-impl Segment {
-    /// It, in nanoseconds since `first_ns`.
-    fn gap(&self, first_ns: u128) -> Gap {
-        Gap { from_ns: since(first_ns, self.from_ns), until_ns: since(first_ns, self.until_ns) }
-    }
-}
-
-fn since(first_ns: u128, at_ns: u128) -> u64 {
-    u64::try_from(at_ns.saturating_sub(first_ns)).unwrap_or(u64::MAX)
 }

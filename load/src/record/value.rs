@@ -137,7 +137,7 @@ impl Row {
             Metric::Latency(LatencyView::Class(_), _) => return None,
             Metric::Latency(view, statistic) => {
                 let figures = self.figures();
-                let latencies = if view == LatencyView::Scheduled { figures.scheduled } else { figures.latency };
+                let latencies = if view == LatencyView::Scheduled { &figures.scheduled } else { &figures.latency };
                 let ns = match statistic {
                     Statistic::Mean => latencies.mean_ns()?,
                     Statistic::Percentile(percent) => latencies.percentile_ns(percent.value())?,

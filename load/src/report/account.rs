@@ -78,7 +78,7 @@ mod tests {
     fn abandoned_requests_are_errors_everywhere() {
         let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), run_with_abandoned_requests());
         let document = Document::judged(&plan, &outcome);
-        document.check().unwrap();
+        document.result.check().unwrap();
         let text = report_closing(&plan, &outcome);
         let lines = "\n  Requests sent: 30 (20 completed, 10 abandoned)\n  Errors: 10 of 30 requests (10 abandoned)\n";
         assert!(text.contains(lines) && !text.contains("Socket errors"), "{text}");

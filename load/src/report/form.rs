@@ -190,12 +190,12 @@ fn render_percentiles(
     }
     let wrk2 = document.latency.wrk2.as_ref();
     let recorded = match wrk2 {
-        Some(wrk2) => Spectrum::from_wrk2_bins(&wrk2.scheduled_us_hdr.values()?),
+        Some(wrk2) => Spectrum::from_wrk2_bins(&wrk2.scheduled_us.values()?),
         None => latency_spectrum(document, form, &document.shown_latency().values()?, true)?,
     };
-    let service = match wrk2.and_then(|wrk2| wrk2.service_us_hdr.as_ref()) {
+    let service = match wrk2.and_then(|wrk2| wrk2.service_us.as_ref()) {
         _ if !wanted.has_service => None,
-        Some(hdr) => Some(Spectrum::from_wrk2_bins(&hdr.values()?)),
+        Some(bins) => Some(Spectrum::from_wrk2_bins(&bins.values()?)),
         None => Some(latency_spectrum(document, form, &document.latency.service.values()?, false)?),
     };
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
@@ -351,8 +351,7 @@ mod tests {
                 (true, is_open, false, listed),
             ] {
                 plan.output = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.output };
-                let text = Document::judged(&plan, &outcome).to_json();
-                let read: Document = serde_json::from_str(&text).unwrap();
+                let read = fixtures::read_back(&Document::judged(&plan, &outcome));
                 let printed = printed_before(&plan, None) + &printed_after(&plan, &outcome);
                 assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.output);
             }
@@ -382,7 +381,7 @@ mod tests {
                 }
             }
             let document = Document::judged(&plan, &outcome);
-            let read: Document = serde_json::from_str(&document.to_json()).unwrap();
+            let read = fixtures::read_back(&document);
             let (was, is) = (ShownLatency::from_outcome(&plan, &outcome), read.text_latency().unwrap());
             let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.summary_us(), format_us);
             assert_eq!(row(&is), row(&was), "{round} {dialect:?}");

@@ -451,7 +451,8 @@ Transfer/sec:     102.00B
 
 #[test]
 fn empty_wrk2_figures_are_nan() {
-    let plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
+    let mut plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
+    plan.schedule = Some(schedule(1_000));
     let mut outcome = outcome_with(1_000_000, counters(0, 0));
     outcome.totals.open_loop.get_or_insert_default().wrk2.get_or_insert_default();
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev

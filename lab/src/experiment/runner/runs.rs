@@ -322,8 +322,8 @@ impl<'a> LabRuns<'a> {
         let after = self.around.run_hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_requested(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
-        if let Some(position) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
-            position.failed = reason.clone();
+        if let Some(document) = &mut document {
+            document.mark_as_failed(reason.as_deref());
         }
         let ended = match reason {
             _ if is_interrupted => AttemptEnd::Interrupted,

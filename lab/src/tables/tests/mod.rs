@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use onrush_load::fixtures;
-use onrush_load::record::{Document, LedgerRow, Named, StageRow};
+use onrush_load::record::result::{StageFacts, StageSum};
+use onrush_load::record::{Document, RunResult};
 use onrush_load::report;
 use onrush_load::report::form;
 use onrush_load::run::Outcome;
@@ -191,13 +193,14 @@ fn saved(results: &[(&str, Document)]) -> (TempDir, Vec<PathBuf>) {
 fn paced(per_s: u64) -> Document {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(per_s));
-    Document { plan: Document::judged(&plan, &fixtures::flawless(1_000, 10)).plan, ..result(0..10) }
+    let plan = Document::judged(&plan, &fixtures::flawless(1_000, 10)).plan;
+    fixtures::rebuilt(result(0..10), |result| result.plan = plan)
 }
 
 #[test]
 fn urls_that_share_a_host_are_not_averaged() {
-    let mut other = result(0..10);
-    other.plan.url = "http://127.0.0.1:8080/other".to_owned();
+    let other = "http://127.0.0.1:8080/other".to_owned();
+    let other = fixtures::rebuilt(result(0..10), |result| result.plan.url = other);
     let (_folder, paths) = saved(&[("x-1.json", result(0..10)), ("x-2.json", other)]);
     let text = run(&table(paths)).text;
     assert!(text.starts_with("| url | run | requests |") && !text.contains("| avg |"), "{text}");
@@ -230,11 +233,12 @@ fn rates_resembling_run_numbers_stay_apart() {
 
 #[test]
 fn rates_have_all_stages() {
-    let mut document = paced(100);
-    let stages = &mut document.plan.schedule.as_mut().unwrap().stages;
-    stages[0].length_s = Some(10.0);
-    stages.push(stages[0].clone());
-    stages[1].to_per_s = 250.5;
+    let document = fixtures::rebuilt(paced(100), |result| {
+        let stages = &mut result.plan.schedule.as_mut().unwrap().stages;
+        stages[0].length_s = Some(10.0);
+        stages.push(stages[0].clone());
+        stages[1].to_per_s = 250.5;
+    });
     let (_folder, paths) = saved(&[("x-1.json", document)]);
     let text = run(&TableOptions { columns: columns(&["rate"]), ..table(paths) }).text;
     assert_eq!(cells(&text), [["1", "10s:100,10s:100..250.5"]]);
@@ -273,14 +277,13 @@ fn latencies_of_two_kinds_are_not_averaged() {
 fn derived_fields_have_no_column() {
     let folder = TempDir::new().unwrap();
     for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
-        let mut document = fixtures::with_received_bytes(result(0..10), name.len() as u64);
-        document.plan.connections = connections;
+        let document = fixtures::with_received_bytes(result(0..10), name.len() as u64);
+        let document = fixtures::rebuilt(document, |result| result.plan.connections = connections);
         fs::write(folder.path().join(name), document.to_json() + &" ".repeat(connections as usize)).unwrap();
     }
     let text = || run(&table(vec![folder.path().to_owned()])).text;
     assert!(text().starts_with("| c | run | requests |"), "{}", text());
-    let mut document = result(0..10);
-    document.plan.connections = 7;
+    let document = fixtures::rebuilt(result(0..10), |result| result.plan.connections = 7);
     fs::write(folder.path().join("c-1-3.json"), document.to_json()).unwrap();
     assert!(text().starts_with("| connections | c | run | requests |"), "{}", text());
 }
@@ -290,7 +293,7 @@ fn labels_win_over_file_names() {
     let folder = TempDir::new().unwrap();
     for (name, server) in [("c-1-1.json", "nginx"), ("c-1-2.json", "caddy"), ("c-1-3.json", "nginx")] {
         let labels = [("server", server), ("c", "10")].map(|(key, level)| (key.to_owned(), level.to_owned()));
-        let document = Document { labels: labels.into(), ..result(0..10) };
+        let document = fixtures::with_facts(result(0..10), |facts| facts.labels = labels.into());
         let document = fixtures::with_received_bytes(document, name.as_bytes()[4].into());
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
@@ -306,7 +309,7 @@ fn labels_named_like_columns_get_their_own() {
     assert!(!["server", "c", "hosts", "p", "label.host"].into_iter().any(is_column));
     let folder = TempDir::new().unwrap();
     let labels = taken.map(|key| (key.to_owned(), "mine".to_owned()));
-    let document = Document { labels: labels.into(), ..result(0..10) };
+    let document = fixtures::with_facts(result(0..10), |facts| facts.labels = labels.into());
     fs::write(folder.path().join("a.json"), document.to_json()).unwrap();
     let csv =
         run(&TableOptions { form: TableForm::Csv, columns: Columns::Short, ..table(vec![folder.path().to_owned()]) })
@@ -389,10 +392,8 @@ fn in_experiment(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Do
         levels: levels.collect(),
         failed: None,
     };
-    Document {
-        experiment: Some(position),
-        ..Document::judged(&plan, &fixtures::fill_from_latencies(fixtures::flawless(completed, 10)))
-    }
+    let document = Document::judged(&plan, &fixtures::fill_from_latencies(fixtures::flawless(completed, 10)));
+    fixtures::with_facts(document, |facts| facts.experiment = Some(position))
 }
 
 #[test]
@@ -403,7 +404,7 @@ fn experiment_tables_keep_plan_order() {
         for round in [2, 1] {
             let mut document = in_experiment(round, levels, 1_000 + u64::from(round));
             if (point, round) == (1, 2) {
-                document.experiment.as_mut().unwrap().failed = Some("exit code 7".to_owned());
+                document.mark_as_failed(Some("exit code 7"));
             }
             // The file name has another factor, and fewer.
             fs::write(folder.path().join(format!("p-z-9-{point}{round}.json")), document.to_json()).unwrap();
@@ -473,8 +474,8 @@ fn own_merged_reports_are_one_run() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     let runs = [0, 1].map(|bytes| fixtures::with_received_bytes(Document::judged(&plan, &outcome), bytes));
-    let named = runs.each_ref().map(|document| Named { name: "a.json", document });
-    let text = form::print(&Document::sum(&named).unwrap(), form::ReportForm::Report, false).unwrap().text;
+    let sum = RunResult::sum(runs.map(|document| ("a.json".to_owned(), *document.result))).unwrap();
+    let text = form::print(&Document::from_result(sum), form::ReportForm::Report, false).unwrap().text;
     assert!(text.starts_with("Sum of 2 runs over "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = columns(&["tool", "rate", "p50_us", "requests"]);
@@ -519,8 +520,9 @@ fn mismatched_means_and_percentiles_are_named() {
 
 #[test]
 fn incomplete_runs_are_listed_and_named() {
-    let lost = Document { incomplete: Some("machine 2 (b): the worker ended".to_owned()), ..result(0..10) };
-    let cut = Document { interrupted: true, bytes_received: 1, ..result(0..10) };
+    let why = Some("machine 2 (b): the worker ended".to_owned());
+    let lost = fixtures::with_facts(result(0..10), |facts| facts.incomplete = why);
+    let cut = fixtures::with_facts(result(0..10), |facts| facts.interrupted = true);
     let cut = fixtures::with_received_bytes(cut, 1);
     let (_folder, paths) =
         saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::with_received_bytes(result(0..10), 2))]);
@@ -564,15 +566,13 @@ fn short(inputs: Vec<PathBuf>) -> PrintedTable {
 #[test]
 fn short_tables_have_a_row_per_group() {
     let with = |rate: f64, us: u64, errors: u64| {
-        let mut document = Document { rate_per_s: rate, ..result((0..1_000).map(|_| us)) };
-        document.duration_s = 1_000.0 / rate;
-        document.errors.read = errors;
-        document.evidence.as_mut().unwrap().load.read_errors = errors;
-        let row = &mut document.timeline[0];
-        (row.length_s, row.errors) = (document.duration_s, Some(document.errors));
-        let (phase, cause) = ("body".to_owned(), "reset".to_owned());
-        document.ledger = vec![LedgerRow { phase, cause, count: errors, first_s: 0.0, ..LedgerRow::default() }];
-        document
+        let mut outcome = fixtures::flawless(0, 1);
+        outcome.totals.latency.record_many(us * 1_000, 1_000);
+        outcome.totals.counters.failed = errors;
+        outcome.elapsed = Duration::from_secs_f64(1_000.0 / rate);
+        fixtures::record_failures(&mut outcome, errors, Phase::Body, Cause::Errno(104));
+        let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
+        Document::judged(&plan, &fixtures::fill_from_latencies(outcome))
     };
     let (_folder, paths) = saved(&[
         ("x-c-1-1.json", with(12_345.0, 100, 0)),
@@ -585,7 +585,7 @@ fn short_tables_have_a_row_per_group() {
         text,
         // No group has the 10,000 values that p99.9 needs.
         "c  runs  requests/s  spread       p50       p99  errors\n\
-         1     2      12,534   3.0 %  200.00us  200.00us     0 %\n\
+         1     2      12,534   3.0 %  200.00us  200.00us    50 %\n\
          8     1      999.50             5.00s     5.00s     0 %\n"
     );
 }
@@ -595,7 +595,8 @@ fn short_tables_have_at_most_ten_columns() {
     let with = |levels: [&str; 5], bytes_received| {
         let labels = ["a", "b", "c", "d", "e"].into_iter().zip(levels);
         let labels = labels.map(|(key, level)| (key.to_owned(), level.to_owned())).collect();
-        fixtures::with_received_bytes(Document { labels, ..result(0..10) }, bytes_received)
+        let document = fixtures::with_facts(result(0..10), |facts| facts.labels = labels);
+        fixtures::with_received_bytes(document, bytes_received)
     };
     let (_folder, paths) = saved(&[
         ("x-1.json", with(["1", "1", "1", "1", "1"], 1)),
@@ -636,8 +637,8 @@ fn columns_are_named_like_gates() {
     (0..1_000).for_each(|_| open_loop.record_response(2_000_000, 1_000_000, false));
     open_loop.lateness.record_many(1_000_000, 1_000);
     (open_loop.due, open_loop.late) = (1_000, 7);
-    let mut document = Document::judged(&plan, &fixtures::fill_from_latencies(outcome));
-    document.labels = [("max".to_owned(), "big".to_owned())].into();
+    let document = Document::judged(&plan, &fixtures::fill_from_latencies(outcome));
+    let document = fixtures::with_facts(document, |facts| facts.labels = [("max".to_owned(), "big".to_owned())].into());
     let (_folder, paths) = saved(&[("x-1.json", document)]);
     let columns =
         columns(&["p99", "service.mean", "late", "status.2xx", "errors", "errors.timeout", "rate", "transfer"]);
@@ -660,22 +661,26 @@ fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
         &fixtures::plan(Dialect::Native, "http://127.0.0.1/", 1, 1, 1),
         &fixtures::fill_from_latencies(fixtures::flawless(1_000, 1)),
     );
-    let stage = |index: usize, completed: u64| StageRow {
-        start_s: index as f64 * 0.5,
-        length_s: 0.5,
-        asked_per_s: Some(asked_per_s[index]),
-        connections: None,
-        started: completed,
-        completed,
-        rate_per_s: completed as f64 * 2.0,
-        late: Some(index as u64 * 60),
-        dropped: Some(0),
-        errors: document.errors,
-        erroneous: 3,
-        latency: document.latency.service.clone(),
-    };
-    let stages = vec![stage(0, 400), stage(1, 600)];
-    fixtures::with_received_bytes(Document { stages, ..document }, bytes).to_json()
+    let document = fixtures::rebuilt(document, |result| {
+        let sum = |index: usize, completed: u64| StageSum {
+            started: completed,
+            completed,
+            late: Some(index as u64 * 60),
+            dropped: Some(0),
+            errors: result.sums.errors,
+            erroneous: 3,
+            latency: result.sums.totals.latency.clone(),
+        };
+        let facts = |index: usize| StageFacts {
+            from_ns: index as u64 * 500_000_000,
+            until_ns: (index as u64 + 1) * 500_000_000,
+            asked_per_s: Some(asked_per_s[index]),
+            connections: None,
+        };
+        result.sums.stages = Some(vec![sum(0, 400), sum(1, 600)]);
+        result.runs[0].stages = vec![facts(0), facts(1)];
+    });
+    fixtures::with_received_bytes(document, bytes).to_json()
 }
 
 #[test]

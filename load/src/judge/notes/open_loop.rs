@@ -324,9 +324,9 @@ impl ScheduledRun<'_> {
 
     /// True if the latency rose from each third of the run to the next, as under a backlog.
     fn latency_rises(&self) -> bool {
-        let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
+        let rows: Vec<&RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
         let third = rows.len() / 3;
-        let mean = |rows: &[RowFigures]| {
+        let mean = |rows: &[&RowFigures]| {
             let (sum_ns, count) = rows
                 .iter()
                 .fold((0, 0), |(sum_ns, count), row| (sum_ns + row.scheduled.sum_ns, count + row.scheduled.count()));

@@ -12,7 +12,7 @@ use crate::fixtures::{fill_from_latencies, flawless, plan, record_failures, sche
 use crate::judge;
 use crate::record::evidence::{Elasticity, Slot, Unreadable};
 use crate::record::gate::{Gate, Judged};
-use crate::record::{Named, Verdict, in_order};
+use crate::record::{RunResult, Verdict};
 use crate::run::{MonitorReport, Outcome, WorkerShare};
 
 const MS: u64 = 1_000_000;
@@ -57,9 +57,7 @@ fn read(text: &str) -> Option<Condition> {
 
 /// The sum of documents, named by their places.
 fn sum(documents: &[Document]) -> Document {
-    let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
-    let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
-    judge::judge_sum(&in_order(named.collect()), read).unwrap()
+    added(documents.iter().enumerate().map(|(index, document)| (format!("{index}.json"), document.clone())))
 }
 
 fn evidence(document: &Document) -> &Evidence {
@@ -145,15 +143,15 @@ fn a_sum_of_sums_has_the_verdict_of_all_its_runs() {
         let runs: Vec<Document> = (0..6).map(|_| random_run(&mut random)).collect();
         let names: Vec<String> = (0..6).map(|index| format!("{index}.json")).collect();
         let leaves: Vec<(String, Document)> = names.into_iter().zip(runs).collect();
-        let all = added(&leaves.iter().collect::<Vec<_>>());
+        let all = added(leaves.clone());
         assert_eq!(all.sources.as_ref().unwrap().count, 6);
         for _ in 0..4 {
             // Two at random become one, until one is left.
             let mut left: Vec<(String, Document)> = leaves.clone();
             while left.len() > 1 {
                 let [one, other] = [(); 2].map(|()| left.swap_remove(random.below(left.len() as u64) as usize));
-                let both = if random.below(2) == 0 { [&one, &other] } else { [&other, &one] };
-                left.push(("sum.json".to_owned(), added(&both)));
+                let both = if random.below(2) == 0 { [one, other] } else { [other, one] };
+                left.push(("sum.json".to_owned(), added(both)));
             }
             assert_eq!(judged(&left[0].1), judged(&all));
             assert_eq!(left[0].1.sources, all.sources);
@@ -161,13 +159,16 @@ fn a_sum_of_sums_has_the_verdict_of_all_its_runs() {
     }
 }
 
-fn added(parts: &[&(String, Document)]) -> Document {
-    judge::judge_sum(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
+/// The sum of documents with the names of their files.
+fn added(parts: impl IntoIterator<Item = (String, Document)>) -> Document {
+    let results = parts.into_iter().map(|(name, document)| (name, *document.result));
+    judge::judge_result(RunResult::sum(results).unwrap(), read)
 }
 
 #[test]
 fn a_part_without_a_verdict_leaves_the_sum_without_one() {
-    let unjudged = Document { evidence: None, ..run(30_000, 10) };
+    let mut unjudged = run(30_000, 10);
+    unjudged.result.runs[0].evidence = None;
     assert!(sum(&[run(0, 10), run(15_000, 10)]).verdict.is_some());
     assert_eq!(sum(&[run(0, 10), run(15_000, 10), unjudged]).verdict, None);
 }
@@ -255,7 +256,7 @@ fn the_rates_of_thirds_are_those_of_runs_at_the_same_time() {
     let third = Thirds { first_per_s: 100.0, last_per_s: 50.0, error_per_s: 3.0 };
     let with = |began_ms| {
         let mut run = run(began_ms, 10);
-        run.evidence.as_mut().unwrap().load.thirds = Some(third);
+        run.result.runs[0].evidence.as_mut().unwrap().load.thirds = Some(third);
         run
     };
     let thirds = |runs: &[Document]| evidence(&sum(runs)).load.thirds;
@@ -296,7 +297,7 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
     };
     let with = |began_ms, probe: Option<Probe>| {
         let mut run = run(began_ms, 10);
-        run.evidence.as_mut().unwrap().probe = probe;
+        run.result.runs[0].evidence.as_mut().unwrap().probe = probe;
         run
     };
     let said = |runs: &[Document]| sum(runs).verdict.unwrap().to_string();
@@ -350,7 +351,11 @@ fn the_gates_that_all_runs_have_are_judged_anew() {
         let term = Judged { term: term.to_owned(), was: Some("10,000".to_owned()), holds: true, undecided: false };
         Gate::of(vec![term])
     };
-    let with = |gates: &[&str]| Document { gates: gates.iter().map(|term| gate(term)).collect(), ..run(0, 10) };
+    let with = |gates: &[&str]| {
+        let mut run = run(0, 10);
+        run.result.runs[0].gates = gates.iter().map(|term| gate(term)).collect();
+        run
+    };
     let all = ["requests<15000", "requests<30000", "p99>1s", "--strict"];
     let judged: Vec<(String, bool, String)> = sum(&[with(&all), with(&[all[3], all[0], all[1], all[2]])])
         .gates

@@ -15,7 +15,7 @@ use crate::record::gate::Gate;
 fn run_document(words: &str, scenario: &str) -> Document {
     let (plan, outcome, _) = simulate_plan(words, scenario, &mut virtual_clock(), &Interrupt::default());
     let document = Document::judged(&plan, &outcome);
-    document.check().unwrap_or_else(|flaw| panic!("{words}: {flaw}"));
+    document.result.check().unwrap_or_else(|flaw| panic!("{words}: {flaw}"));
     document
 }
 

@@ -396,7 +396,7 @@ fn saved_results_meet_the_same_conditions() {
             let (plan, outcome, _) = simulate_plan(&line, scenario, &mut virtual_clock(), &Interrupt::default());
             let document = Document::judged(&plan, &outcome);
             assert_eq!(document.gates.len(), plan.output.gates.len());
-            let saved = Document::parse("saved.json".as_ref(), document.to_json().as_bytes()).unwrap();
+            let saved = crate::fixtures::read_back(&document);
             for (gate, condition) in document.gates.iter().zip(&plan.output.gates) {
                 assert!(gate.terms[0].was.is_some(), "{condition}: {words}");
                 assert_eq!(judge::judge_objective(condition, &saved), gate.terms, "{condition}: {words}");

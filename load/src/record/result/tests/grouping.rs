@@ -1,22 +1,22 @@
 //! Sums of sums: whatever is added to what first, the same bytes are written.
 
+use std::path::Path;
 use std::time::Duration;
 
 use onrush_plan::{Dialect, FileContents, LuaScript, Random};
 use onrush_stats::{Activity, Cause, Distribution, Interval, Negotiated, Phase, SocketSamples};
 
 use super::super::super::tests::plan;
-use super::super::super::{Document, Http2};
+use super::super::super::{Document, Http2, RunResult};
 use super::judged;
-use crate::fixtures;
 use crate::run::{Breakdown, WorkerShare};
+use crate::{fixtures, judge};
 
 /// When a run began, in microseconds after the earliest of all, and how long it lasted, in milliseconds.
 type Time = (u64, u64);
 
-/// Adds the parts in some groupings, each sum written and read again before it is added to others. `rows`: the timelines
-/// must be the same, too.
-pub(super) fn assert_any_grouping_is(all: &Document, parts: &[(String, Document)], random: &mut Random, rows: bool) {
+/// Adds the parts in some groupings, each sum written and read again before it is added to others.
+pub(super) fn assert_any_grouping_is(all: &Document, parts: &[(String, Document)], random: &mut Random) {
     for _ in 0..4 {
         let mut left = parts.to_vec();
         while left.len() > 1 {
@@ -24,15 +24,10 @@ pub(super) fn assert_any_grouping_is(all: &Document, parts: &[(String, Document)
             let mut group = Vec::new();
             (0..count).for_each(|_| group.push(left.swap_remove(random.below(left.len() as u64) as usize)));
             let text = judged(&group).to_json();
-            let read: Document = serde_json::from_str(&text).unwrap();
-            assert_eq!(read.check(), Ok(()), "{text}");
-            left.push(("sum.json".to_owned(), read));
+            let read = RunResult::parse(Path::new("sum.json"), text.as_bytes()).unwrap();
+            left.push(("sum.json".to_owned(), judge::judge_result(read, |_| None)));
         }
-        let compared = |sum: &Document| {
-            let timeline = if rows { sum.timeline.clone() } else { Vec::new() };
-            Document { timeline, ..sum.clone() }.to_json()
-        };
-        assert_same(&compared(&left[0].1), &compared(all));
+        assert_same(&left[0].1.to_json(), &all.to_json());
     }
 }
 
@@ -52,7 +47,7 @@ fn drawn(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time) -> Do
     };
     let intervals: Vec<Interval> = (0..lasted_ms.div_ceil(1_000)).map(second).collect();
     let mut document = recorded(random, has_rate, (began_us, lasted_ms), &intervals.iter().collect::<Vec<_>>());
-    document.http2 = (random.below(3) > 0).then(|| Http2 {
+    document.result.sums.http2 = (random.below(3) > 0).then(|| Http2 {
         connections: random.below(9),
         connections_ended: (0..random.below(3)).map(|code| (code.to_string(), 1 + random.below(9))).collect(),
         streams_allowed: (random.below(2) > 0).then(|| random.below(200) as u32),
@@ -171,8 +166,8 @@ fn interval(random: &mut Random, has_rate: bool, from_ms: u64, until_ms: u64) ->
     interval
 }
 
-/// The sum of five drawn runs in any grouping is the same; `rows`: their timelines are, too.
-fn check(seed: u64, rows: bool, time: impl Fn(&mut Random, u64) -> Time) {
+/// The sum of five drawn runs is the same in any grouping.
+fn check(seed: u64, time: impl Fn(&mut Random, u64) -> Time) {
     for has_rate in [false, true] {
         let random = &mut Random::new(seed);
         let part = |index| {
@@ -182,32 +177,32 @@ fn check(seed: u64, rows: bool, time: impl Fn(&mut Random, u64) -> Time) {
         let parts: Vec<(String, Document)> = (0..5).map(part).collect();
         let all = judged(&parts);
         assert!(all.verdict.is_some() && all.latency.by_class.len() == 3 && all.incomplete.is_some());
-        assert_any_grouping_is(&all, &parts, random, rows);
+        assert_any_grouping_is(&all, &parts, random);
     }
 }
 
 #[test]
-fn parts_of_a_run_give_the_same_sum_in_any_grouping() {
-    check(1, true, |_, _| (0, 2_500));
+fn parts_of_runs_give_the_same_sum_in_any_grouping() {
+    check(1, |_, _| (0, 2_500));
 }
 
 #[test]
-fn runs_that_began_together_give_the_same_sum_in_any_grouping() {
-    check(2, true, |random, _| (0, 1_000 * (1 + random.below(4))));
+fn simultaneous_runs_give_the_same_sum_in_any_grouping() {
+    check(2, |random, _| (0, 1_000 * (1 + random.below(4))));
 }
 
 #[test]
-fn runs_one_after_another_give_the_same_sum_in_any_grouping() {
-    check(3, true, |random, index| (index * 5_000_000 + random.below(900_000), 1 + random.below(4_000)));
+fn successive_runs_give_the_same_sum_in_any_grouping() {
+    check(3, |random, index| (index * 5_000_000 + random.below(900_000), 1 + random.below(4_000)));
 }
 
 #[test]
-fn runs_that_overlap_give_the_same_sum_except_for_rows_in_any_grouping() {
-    check(4, false, |random, _| (random.below(5_000_000), 1 + random.below(4_000)));
+fn overlapping_runs_give_the_same_sum_in_any_grouping() {
+    check(4, |random, _| (random.below(5_000_000), 1 + random.below(4_000)));
 }
 
 #[test]
-fn a_run_split_in_any_way_has_the_same_sum() {
+fn any_split_of_a_run_has_the_same_sum() {
     for has_rate in [false, true] {
         let random = &mut Random::new(5);
         let intervals: Vec<Interval> =
@@ -225,7 +220,7 @@ fn a_run_split_in_any_way_has_the_same_sum() {
             };
             let parts: Vec<(String, Document)> = parts.iter().enumerate().map(part).collect();
             let sum = judged(&parts);
-            assert_any_grouping_is(&sum, &parts, random, true);
+            assert_any_grouping_is(&sum, &parts, random);
             sums.push(sum);
         }
         for sum in &sums {
@@ -247,7 +242,8 @@ fn a_run_split_in_any_way_has_the_same_sum() {
                 notes,
                 ..sum.clone()
             };
-            assert_same(&same.to_json(), &sums[0].to_json());
+            let figures = |document: &Document| serde_json::to_string_pretty(document).unwrap();
+            assert_same(&figures(&same), &figures(&sums[0]));
         }
     }
 }
