@@ -194,7 +194,7 @@ fn batches_above_the_limit_end_the_run() {
     assert_eq!(seen.iter().flatten().count(), 2);
     let Some(ScriptFailure::Raised(failure)) = ran.end.failure else { panic!("there is a reason") };
     assert!(failure.starts_with("request() of the script returned a batch of 11 requests for one"), "{failure}");
-    assert!(failure.contains("but --requests-per-connection allows at most 10: raise that"), "{failure}");
+    assert!(failure.contains("but --requests-per-connection allows at most 10; raise it"), "{failure}");
 }
 
 #[test]
