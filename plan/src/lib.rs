@@ -1,9 +1,9 @@
 //! The plan of a run: plain data that can be stored, sent to another machine and split between threads. It is complete
-//! before anything is measured.
+//! before anything is measured. No file is read here, and no name resolved.
 //!
 //! - Work: `target`, `request`, `load`, `levels` (connections over time), `list`, `templates`, `checks`, `schedule`
 //!   (when requests are due), `stages`, `stop`, `condition` on a `metric`, `probing`, `search`, `experiment`.
-//! - Connections: `resolve`, `connect`, `socket`, `proxy`, `tls`, `http`.
+//! - Connections: `connect`, `socket`, `proxy`, `tls`, `http`.
 //! - Result: `output`, `sampling`, `column`.
 //! - Transport: `part` and `transport` share a plan between threads and machines, `file_contents` holds the
 //!   contents of files.
@@ -37,7 +37,6 @@ mod probing;
 pub mod proxy;
 mod random;
 pub mod request;
-pub mod resolve;
 pub mod sampling;
 pub mod schedule;
 pub mod search;
@@ -48,7 +47,6 @@ pub mod stop;
 pub mod target;
 mod templates;
 pub mod tls;
-pub mod token;
 pub mod transport;
 
 pub use checks::Checks;
@@ -71,7 +69,6 @@ pub use probing::Probing;
 pub use proxy::Proxy;
 pub use random::Random;
 pub use request::Request;
-pub use resolve::Addresses;
 pub use sampling::SocketSampling;
 pub use schedule::Schedule;
 pub use search::Search;
@@ -89,7 +86,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use condition::Term;
-use limits::{ABANDONED_WITHIN, RUN_ON_SLACK, SCRIPT_MAX_MIB};
+use limits::{ABANDONED_WITHIN, RUN_ON_SLACK};
 
 /// A run with everything decided: no default is left open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,18 +169,6 @@ impl Plan {
         // Bins of ages are up to a five-hundredth of their values wide.
         let older = limit.map_or(Duration::ZERO, |limit| limit.saturating_add(limit / 250 + RUN_ON_SLACK));
         self.give_up.map_or(older, |give_up| older.min(give_up.saturating_add(ABANDONED_WITHIN)))
-    }
-
-    /// Reads the files that the run needs; they are not opened later.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
-    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
-        self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
-        self.list.iter_mut().try_for_each(RequestList::read_files)?;
-        self.templates.iter_mut().try_for_each(Templates::read_files)?;
-        self.tls.iter_mut().try_for_each(TlsOptions::read_files)
     }
 
     /// The body of every request, which may be empty.

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileContents;
-use super::file_contents::UnreadableFile;
-use super::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 
 /// A list of requests, or one machine's part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,16 +71,6 @@ impl RequestList {
     /// The list and the bodies, for attaching contents.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileContents> {
         [&mut self.file].into_iter().chain(&mut self.bodies)
-    }
-
-    /// Reads the list and the bodies.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
-    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
-        self.file.read("--urls", LIST_MAX_MIB)?;
-        self.bodies.iter_mut().try_for_each(|body| body.read("the body", BODY_MAX_MIB))
     }
 }
 

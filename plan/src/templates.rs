@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::VALUES_MAX_MIB;
-use super::{FileContents, UnreadableFile};
+use super::FileContents;
 
 /// Sources of the values for placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,14 +21,5 @@ impl Templates {
     pub fn share(&self, index: u32, parts: u32) -> Self {
         let (first, step) = self.part;
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
-    }
-
-    /// Reads the value files.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read or is too long.
-    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
-        self.files.iter_mut().try_for_each(|file| file.read("the values", VALUES_MAX_MIB))
     }
 }

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::PEM_MAX_MIB;
-use super::{FileContents, UnreadableFile};
+use super::FileContents;
 
 /// The TLS settings for a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,19 +92,6 @@ impl TlsOptions {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));
         self.roots.iter_mut().chain(identity)
-    }
-
-    /// Reads the files needed by the settings.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read.
-    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
-        self.roots.iter_mut().try_for_each(|file| file.read("--cacert", PEM_MAX_MIB))?;
-        self.identity.iter_mut().try_for_each(|identity| {
-            identity.certificates.read("--cert", PEM_MAX_MIB)?;
-            identity.key.iter_mut().try_for_each(|file| file.read("--key", PEM_MAX_MIB))
-        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use onrush_plan::token::Token;
+use onrush_load::token::Token;
 use serde::{Deserialize, Serialize};
 
 /// Start of each line about results, before the mark.

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use onrush_lab::search::SEARCH;
 use onrush_load::cli::{InsteadOfRun, Invocation, parse_shown};
-use onrush_plan::{Plan, file_contents};
+use onrush_load::input;
+use onrush_load::token::Token;
+use onrush_plan::Plan;
 use serde::{Deserialize, Serialize};
 
 use super::log::{LineMark, is_valid_name};
-use onrush_plan::token::Token;
 
 /// Mount paths of the Secret and the ConfigMap in the pods, and the folder for results.
 pub(super) const SECRETS: &str = "/run/onrush/secret";
@@ -72,10 +73,10 @@ impl PackedRun {
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
         let words: Vec<String> = of_machines.into_iter().chain(words).collect();
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let (parsed, read) = file_contents::record_reads(|| {
+        let (parsed, read) = input::record_reads(|| {
             let mut plan = None;
             let invocation = parse_shown(&args, search_options(), &mut |shown| plan = Some(shown.clone()));
-            let files_read = plan.as_mut().map(Plan::read_files);
+            let files_read = plan.as_mut().map(input::read_files);
             (plan, invocation, files_read)
         });
         let (plan, invocation, files_read) = parsed;

@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_load::cli::{Invocation, parse_shown};
 use onrush_load::program::{EXIT_WRONG, Signals, print, say};
-use onrush_load::single;
+use onrush_load::{input, single};
 use onrush_plan::file_contents;
 
 use super::log::{LineMark, LogLine, ResultDigest};
@@ -34,7 +34,7 @@ pub(super) fn run_pod(orders: &Path) -> u8 {
         Ok(orders) => orders,
         Err(error) => return report_failure(&error),
     };
-    file_contents::set_brought_files(files);
+    input::set_brought_files(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
     let invocation = parse_shown(&words, search_options(), &mut |plan| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use onrush_load::run::Interrupt;
 use onrush_load::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
 use onrush_load::run::machines::worker_client::{Joining, WorkerClient, WorkerCommand};
-use onrush_plan::token::Token;
+use onrush_load::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
 use crate::harness::{Context, Scratch, cases, finish, target, url};

@@ -43,7 +43,7 @@ impl Observer for ScriptRecorder {
 fn plan(words: &str) -> Plan {
     match cli::parse(format!("onrush {words}").split(' ').map(Into::into), &Commands::NONE) {
         Invocation::Run { mut plan, .. } => {
-            plan.read_files().expect("its files are there");
+            onrush_load::input::read_files(&mut plan).expect("its files are there");
             *plan
         }
         other => panic!("{words}: {other:?}"),

@@ -33,6 +33,12 @@ type Border = (&'static [&'static str], &'static [&'static str], &'static [&'sta
 
 const BORDERS: &[Border] = &[
     (&["proto/src/"], &[], &[CLOCKS, SYSTEM], "proto never reads a clock or a socket"),
+    (
+        &["plan/src/"],
+        &[],
+        &[CLOCKS, FILES, &["ToSocketAddrs", "thread_local!", "rustix", "libc"]],
+        "a plan is plain data: what it needs of files, names and clocks is read elsewhere",
+    ),
     (PROGRAM, &["load/src/run/", "serve/src/"], &[SPAWNING], "only `load/src/run/` and `serve/src/` start threads"),
     (
         PROGRAM,

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail};
 use onrush_load::files;
+use onrush_load::input::read_at_most;
 use onrush_load::record::json;
 use onrush_plan::experiment::PLAN;
-use onrush_plan::file_contents::read_at_most;
 use onrush_plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
 use onrush_text::error_reason;
 use onrush_text::escape_controls;

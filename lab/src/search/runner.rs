@@ -7,6 +7,7 @@ use onrush_engine::Spare;
 use onrush_engine::backend::sim::Scenario;
 use onrush_load::failure;
 use onrush_load::files::{self, FileStates, Files};
+use onrush_load::input;
 use onrush_load::judge::{self, JudgedRun};
 use onrush_load::live::{Messages, ProgressLine, WaitingLine, verbose_line};
 use onrush_load::program::{
@@ -14,6 +15,7 @@ use onrush_load::program::{
     EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, guard, highest_precedence, say, screen, with_stack,
 };
 use onrush_load::record::{self, NoteId};
+use onrush_load::resolve::Addresses;
 use onrush_load::run::{
     self, Breakdown, Choice, Clock, Gathered, Interrupt, NotStarted, Observer, Outcome, RunEnd as RunEnded,
     TimelineRow, Waiting, nanos,
@@ -23,7 +25,7 @@ use onrush_load::session::{self, SessionResult, ask};
 use onrush_plan::Random;
 use onrush_plan::search::SearchVariable;
 use onrush_plan::secrets::KnownSecrets;
-use onrush_plan::{Addresses, Format, Io, LimitedBy, Load, Plan, Search};
+use onrush_plan::{Format, Io, LimitedBy, Load, Plan, Search};
 use thiserror::Error;
 
 use super::point::chance_deviation;
@@ -78,7 +80,7 @@ fn run_steps(search: &mut Search) -> u8 {
     let is_ours = search.plan.script.is_some() && search.plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.run_blocking(|| search.plan.read_files());
+    let read = interrupt.run_blocking(|| input::read_files(&mut search.plan));
     screen::hide(KnownSecrets::from_plan(&search.plan));
     let found = guard(|| {
         read?;

@@ -73,6 +73,7 @@ impl Front {
     }
 
     /// The next option or word; `None` at the end. After an error, the rest can still be read.
+    #[expect(clippy::should_implement_trait, reason = "as in lexopt: after an error, the rest can still be read")]
     pub fn next(&mut self) -> Result<Option<Item>, Misuse> {
         if self.only_words {
             let mut rest = self.parser.raw_args().into_iter().flatten();

@@ -14,6 +14,7 @@ use super::flaw::nearest_word;
 use super::refusal::PlanRefusal;
 use super::request;
 use super::typed::Typed;
+use crate::input;
 use crate::requests::Entries;
 
 /// Maximum number of names that a message lists.
@@ -47,7 +48,7 @@ pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, 
         return Err(PlanRefusal::Misused(line));
     }
     let mut file = FileContents::unread(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
-    file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
+    input::read(&mut file, "--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }
 
@@ -88,7 +89,7 @@ pub(super) fn parse_request_list(
     let mut left = BODY_MAX_MIB << 20;
     for name in entries.bodies() {
         let mut body = FileContents::unread(name);
-        body.read("the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
+        input::read(&mut body, "the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
         let length = body.contents().map_or(0, <[u8]>::len) as u64;
         left = left.checked_sub(length).ok_or_else(|| {
             cannot(format!("its bodies are longer than {BODY_MAX_MIB} MiB together; send shorter ones"))

@@ -12,11 +12,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
-use onrush_plan::{Dialect, Request, Target, file_contents};
+use onrush_plan::{Dialect, Request, Target};
 use onrush_proto::http2::is_forbidden_field;
 use onrush_text::error_reason;
 use onrush_text::units::join_list;
 
+use crate::input;
 use crate::requests::{field, raw_field};
 
 /// Name and value of a header.
@@ -94,12 +95,12 @@ pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<Hea
 pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
-    let contents = match file_contents::brought_path(name) {
+    let contents = match input::brought_path(name) {
         Some(there) => read_file(there),
         None if name.as_os_str() == "-" => read_limited(io::stdin().lock(), BODY_MAX_MIB),
         None => read_file(name),
     }?;
-    file_contents::note_read(name, &contents);
+    input::note_read(name, &contents);
     Ok(contents)
 }
 

@@ -9,6 +9,7 @@ use onrush_text::escape_controls;
 
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
+use crate::input;
 use crate::requests::{Entries, Template, Values, first_likely_placeholder, placeholders};
 
 /// The parts of a plan that are sent as requests, without those sent to open connections.
@@ -50,7 +51,7 @@ pub(super) fn read_template_files(
             are_there = true;
             let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
             let mut file = FileContents::unread(name);
-            file.read("the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
+            input::read(&mut file, "the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
             files.insert(name.to_owned(), file);
         }
         Ok(())

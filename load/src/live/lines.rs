@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use onrush_plan::{Addresses, Plan};
+use onrush_plan::Plan;
 use onrush_text::units::format_count;
 
 use crate::program::say;
+use crate::resolve::Addresses;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 

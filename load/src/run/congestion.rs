@@ -1,12 +1,13 @@
 //! Checks before the run that the kernel supports the plan's congestion control.
 
 use onrush_engine::backend::socket;
-use onrush_plan::{Addresses, Io, Plan};
+use onrush_plan::{Io, Plan};
 use onrush_text::error_reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::host;
+use crate::resolve::Addresses;
 
 /// The kernel rejects the plan's congestion control.
 #[derive(Debug, Error)]

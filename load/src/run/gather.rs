@@ -5,12 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::token::Token;
 use anyhow::anyhow;
 use onrush_engine::backend::{Backend, Epoll, Uring};
 use onrush_engine::{Control, WorkerLink};
+use onrush_plan::Plan;
 use onrush_plan::machines::{Machines, OnLoss};
-use onrush_plan::token::Token;
-use onrush_plan::{Addresses, Plan};
 use onrush_text::error_reason;
 
 use super::gathering::Gathering;
@@ -22,6 +22,7 @@ use super::machines::{
 use super::threads::NotStarted;
 use super::workers::Workers;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
+use crate::resolve::Addresses;
 
 /// Time between two checks for a signal while waiting.
 const WATCH: Duration = Duration::from_millis(20);

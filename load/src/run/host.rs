@@ -8,9 +8,11 @@ use onrush_engine::backend::PortRing;
 use onrush_engine::backend::ports::{self, Unchosen};
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_plan::load::Load;
-use onrush_plan::{Addresses, Io, Plan};
+use onrush_plan::{Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
+
+use crate::resolve::Addresses;
 
 /// File descriptors a run needs apart from connections and threads: standard streams, name service, files.
 const SPARE: u64 = 32;

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use onrush_engine::WorkerEnd;
-use onrush_plan::{Addresses, Plan};
+use onrush_plan::Plan;
 use onrush_stats::Totals;
 
 use super::gathering::Gathering;
 use super::{Choice, KeepSample, Listener, PassOn, RunProgress, SocketSample, TimelineRow, Waiting};
+use crate::resolve::Addresses;
 
 /// Watches a run. A run has any number of observers, each with one job, and calls them in order. A method that returns
 /// an answer documents how the answers of several observers are combined.

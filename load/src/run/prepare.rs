@@ -14,7 +14,7 @@ use onrush_engine::{
 };
 use onrush_plan::connect::{ConnectOptions, SourceAddresses};
 use onrush_plan::load::{self, Load};
-use onrush_plan::{Addresses, Dialect, Http, Io, Plan, Probing};
+use onrush_plan::{Dialect, Http, Io, Plan, Probing};
 use onrush_proto::RequestParts;
 use onrush_text::error_reason;
 use rustix::io::Errno;
@@ -32,6 +32,7 @@ use super::worker::{RunScript, Worker, WorkerScript, http2_options};
 use super::workers::Workers;
 use super::{host, nanos, spin};
 use crate::requests::{Entries, Listed, Picker, RequestNumbering, Values};
+use crate::resolve::Addresses;
 
 /// Maximum memory of all HTTP/2 connections for unfinished header blocks, in bytes. A server that never ends a block
 /// can make each connection keep 80 KiB.

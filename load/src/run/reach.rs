@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Dialer, dialer};
-use onrush_plan::{Addresses, ConnectOptions, Io, Plan};
+use onrush_plan::{ConnectOptions, Io, Plan};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::Interrupt;
+use crate::resolve::Addresses;
 
 /// Timeout for the connection to an address. The imitated tools wait as long as the kernel does, about two minutes.
 const PROBE_PATIENCE: Duration = Duration::from_secs(30);

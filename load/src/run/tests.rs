@@ -14,7 +14,7 @@ use std::time::Instant;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Sim};
 use onrush_engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
-use onrush_plan::{Addresses, Io, Plan, Random};
+use onrush_plan::{Io, Plan, Random};
 
 use super::prepare::{create_workers, worker_config};
 use super::threads::Threads;
@@ -22,6 +22,7 @@ use super::worker::Worker;
 use super::workers::Workers;
 use super::*;
 use crate::cli::{self, Commands, Invocation};
+use crate::resolve::Addresses;
 
 /// A script that calls `act` for every response.
 fn script_calling(act: fn()) -> MakeCallbacks {

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
 use std::time::Duration;
 
-use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
+use crate::resolve::{NO_ADDRESS, Unresolvable};
 
 /// Timeout of a test connection. wrk waits for the kernel's timeout of minutes.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use onrush_engine::Spare;
 use onrush_engine::backend::{Backend, Epoll};
-use onrush_plan::{Addresses, Dialect, Plan, proxy};
+use onrush_plan::{Dialect, Plan, proxy};
 
+use crate::resolve::Addresses;
 use crate::run::{
     self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, Outcome, RunScript, Tail, WorkerScript,
 };
@@ -145,7 +146,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     let (target, connect) = (plan.target.clone(), plan.connect.clone());
     let ask = move || {
         // The receiver is gone if a signal arrived first.
-        let _ = sender.send(onrush_plan::resolve::resolve(&target, &connect));
+        let _ = sender.send(crate::resolve::resolve(&target, &connect));
     };
     run::spawn_detached("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
     loop {

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use onrush_plan::{Addresses, Format, Plan};
+use onrush_plan::{Format, Plan};
 use onrush_text::units::format_duration_exact;
 
 use crate::live::verbose_line;
 use crate::program::{Screen, say};
+use crate::resolve::Addresses;
 use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
 

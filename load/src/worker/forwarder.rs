@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use onrush_engine::WorkerEnd;
-use onrush_plan::{Addresses, LimitedBy, Plan};
+use onrush_plan::{LimitedBy, Plan};
 use onrush_stats::Totals;
 
 use crate::judge::JudgedRun;
 use crate::program::guard;
 use crate::record::VERDICT_MIN;
+use crate::resolve::Addresses;
 use crate::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
 use crate::run::machines::worker_client::{WorkerClient, WorkerCommand};
 use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, nanos};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::token::{BadToken, Token};
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
-use onrush_plan::token::{BadToken, Token};
 
 pub use command::COMMAND;
 use forwarder::{Forwarder, truncate_reason};

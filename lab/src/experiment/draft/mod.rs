@@ -22,9 +22,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use onrush_load::cli::arguments::Subcommand;
+use onrush_load::input::read_at_most;
 use onrush_plan::Experiment;
 use onrush_plan::experiment::{PLAN, ResultDestination};
-use onrush_plan::file_contents::read_at_most;
 use onrush_plan::limits::PLAN_MAX_MIB;
 
 use design::Circumstances;

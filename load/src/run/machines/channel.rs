@@ -1,7 +1,7 @@
 //! A connection between the coordinator and a worker: frames over TLS 1.3.
 //!
 //! A channel never blocks: [`Channel::pump_bytes`] moves as much as it can. The certificate is made for the run and
-//! proves nothing; the first frames prove the identity of the peer ([`onrush_plan::token`]).
+//! proves nothing; the first frames prove the identity of the peer ([`crate::token`]).
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};

@@ -2,7 +2,7 @@
 //!
 //! Coordinator: `coordinator_server` runs the connections, `coordinator` decides the next steps, and `remote` is the
 //! supervisor's view of both. A coordinator that takes part starts its `own` worker. Worker: [`worker_client`]. Both
-//! exchange [`message`]s over a `channel` and share a secret ([`onrush_plan::token`]).
+//! exchange [`message`]s over a `channel` and share a secret ([`crate::token`]).
 
 mod channel;
 mod coordinator;

@@ -7,8 +7,8 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use crate::token::Token;
 use onrush_plan::Random;
-use onrush_plan::token::Token;
 use onrush_proto::{Code, Error};
 use onrush_stats::{Activity, Cause, Counters, Phase, TlsFailure, Totals};
 

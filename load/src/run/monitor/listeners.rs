@@ -5,9 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use onrush_plan::Addresses;
-
 use super::unseen::Unobserved;
+use crate::resolve::Addresses;
 use crate::run::diag::{self, SocketInfo};
 use crate::run::spin;
 

@@ -31,7 +31,9 @@ use poller::Poller;
 use seen::MonitorReport;
 pub use unseen::Unobserved;
 
-use onrush_plan::{Addresses, Io, Plan};
+use onrush_plan::{Io, Plan};
+
+use crate::resolve::Addresses;
 
 /// Maximum wait of a run for the first search.
 const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);

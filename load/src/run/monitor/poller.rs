@@ -259,11 +259,11 @@ mod tests {
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::thread;
 
-    use onrush_plan::Addresses;
     use rustix::net::listen;
 
     use super::*;
     use crate::proc;
+    use crate::resolve::Addresses;
 
     /// Enough time for everything.
     const LONG: Duration = Duration::from_secs(3_600);

@@ -21,13 +21,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use onrush_plan::{Addresses, Io, Plan};
+use onrush_plan::{Io, Plan};
 use onrush_stats::SocketSamples;
 use onrush_text::error_reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::diag;
+use crate::resolve::Addresses;
 pub use reading::SocketReading;
 use sampler::Sampler;
 use summary::SampleSums;

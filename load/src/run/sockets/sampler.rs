@@ -7,13 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use onrush_engine::backend::thread_cpu_ns;
-use onrush_plan::{Addresses, SocketFilter};
+use onrush_plan::SocketFilter;
 use rustix::io::Errno;
 
 use super::SocketSample;
 use super::own::OwnConnections;
 use super::reading::{EXTENSIONS, filter_subject};
 use super::reservoir::Reservoir;
+use crate::resolve::Addresses;
 use crate::run::diag;
 
 /// The time between two samples.

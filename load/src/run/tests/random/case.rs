@@ -7,10 +7,12 @@ use std::{fs, io};
 
 use onrush_engine::backend::sim::Scenario;
 use onrush_plan::list::ListOrder;
-use onrush_plan::{Addresses, FileContents, Plan, RequestList};
+use onrush_plan::{FileContents, Plan, RequestList};
 
 use super::pace::{Pace, PaceStage};
 use crate::cli::{self, Commands, Invocation};
+use crate::input;
+use crate::resolve::Addresses;
 
 /// A run that can be typed as a command, with its files.
 #[derive(Clone, Debug)]
@@ -164,7 +166,7 @@ impl Case {
                     };
                 }
                 plan.list = self.request_list();
-                plan.read_files().expect("there are no other files");
+                input::read_files(&mut plan).expect("there are no other files");
                 plan
             }
             other => panic!("{words:?}: {other:?}"),

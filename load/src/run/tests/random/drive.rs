@@ -7,13 +7,14 @@ use std::time::Instant;
 
 use onrush_engine::backend::Backend;
 use onrush_engine::{Config, Control, Engine, WorkerEnd, WorkerLink};
+use onrush_plan::Plan;
 use onrush_plan::schedule::{Dues, ScheduleSpan};
-use onrush_plan::{Addresses, Plan};
 use onrush_proto::Nanos;
 use onrush_stats::{Interval, Timeline, Totals};
 
 use super::case::Case;
 use super::watched::{CheckedBackend, Journal};
+use crate::resolve::Addresses;
 use crate::run::TimelineRow;
 use crate::run::prepare::{create_pacer, list_requests, worker_config};
 use crate::run::snapshot::Collector;

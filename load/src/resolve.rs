@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
-use super::connect::Family;
-use super::target::Scheme;
-use super::{ConnectOptions, Target};
+use onrush_plan::connect::Family;
+use onrush_plan::target::Scheme;
+use onrush_plan::{ConnectOptions, Target};
 
 /// The addresses of a target in the resolver's order, at least one and without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +81,9 @@ fn resolver_message(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use onrush_plan::{Dialect, Proxy};
+
     use super::*;
-    use crate::{Dialect, Proxy};
 
     fn addresses_without_resolver(url: &str) -> Result<Addresses, String> {
         resolved_by(url, &ConnectOptions::default())
