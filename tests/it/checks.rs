@@ -61,7 +61,7 @@ fn status_lists_define_success(context: &Context) {
     let output = gate("404", "/");
     assert_eq!((output.code, output.line("Responses other")), (3, Some("Responses other than 404: 50")), "{output:?}");
     let said = output.note("instead of 404");
-    assert!(said.contains("all 50 responses were 200 instead of 404: --once shows one in full"), "{said}");
+    assert!(said.contains("all 50 responses were 200 instead of 404; --once shows one in full"), "{said}");
 }
 
 fn checks_work_with_http2_rates_and_warm_ups(context: &Context) {

@@ -329,7 +329,7 @@ fn crossing_timeouts_lose_no_request(context: &Context) {
     assert_eq!((&result["requests"]["started"], &result["requests"]["returned"]), (&10.into(), &4.into()), "{result}");
     assert_eq!(number(&result["connections"], "idle_closed"), 4, "{result}");
     output
-        .note("the server closed connections between requests, or answered a request with 408 and closed, 4 times; onrush reconnected, and sent 4 requests again");
+        .note("the server closed connections between requests, or answered a request with 408 and closed, 4 times; onrush reconnected and sent 4 requests again");
     // For wrk, the 408 is a response.
     let (output, result) =
         run_whole(context.onrush().compat().words("-t1").words(&words.replace(" --fail-if errors>0", "")));

@@ -204,7 +204,7 @@ fn shapes_are_lines_without_numbers(_: &Context) {
     ] {
         assert_eq!(shape(line), expected);
     }
-    for line in ["note: the hypervisor took 7.1 % of the processors' time", "* the hypervisor took 7.1 %"] {
+    for line in ["note: the hypervisor took 7.1 % of this machine's processor time", "* the hypervisor took 7.1 %"] {
         assert!(is_of_the_machine(line), "{line}");
     }
     assert!(!is_of_the_machine("note: all 10,000 responses were 301 to /"));

@@ -342,7 +342,7 @@ fn tls_hints_in_bad_requests_are_recognized(context: &Context) {
         assert!(go.contains("all 20 responses were 400: the server expects TLS at this port; write https://"), "{go}");
     }
     let other = said("{'type': 'https://tools.ietf.org/html/rfc9110#section-15.5.1'}", 0);
-    assert!(other.contains("all 20 responses were 400: --once shows one in full"), "{other}");
+    assert!(other.contains("all 20 responses were 400; --once shows one in full"), "{other}");
 }
 
 fn early_refusals_of_bodies_are_responses(context: &Context) {
@@ -361,7 +361,9 @@ fn early_refusals_of_bodies_are_responses(context: &Context) {
     let output = run(context.onrush().words("--http2"));
     let note = output.note("came before");
     assert!(
-        note.contains("all 4 responses came before the whole request had been sent; the rest was left out"),
+        note.contains(
+            "all 4 responses came before the whole request had been sent; the rest of the request was not sent"
+        ),
         "{output:?}"
     );
 }

@@ -35,8 +35,8 @@ pub const OF_THE_MACHINE: [&str; 9] = [
     "note: no response from",
     "note: the target was unavailable for ",
     " had a request in flight on average",
-    " had no response by the end of the run, ",
-    " requests/s between the first and the last third",
+    " before the end of the run had no response (",
+    " requests/s between the first and last third",
     " of the responses took ten times the median ",
     " were sent more than ",
 ];

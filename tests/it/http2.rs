@@ -142,7 +142,7 @@ fn protocol_choice_of_nginx_is_reported(context: &Context) {
         let words = "-k -t1 -c2 -n40 --alpn-list h2,http/1.1 --streams 4";
         let (output, result) = run(context.onrush().words(words).word(nginx_url(&nginx, true, "/hello")));
         assert_complete(&output, 40);
-        output.note(&format!("of h2 and http/1.1, {chosen} was spoken on "));
+        output.note(&format!("of h2 and http/1.1, {chosen} was used on "));
         let agreed = &result["tls"]["negotiated"][0];
         assert_eq!(agreed["protocol"].as_str().unwrap_or("http/1.1"), protocol, "{agreed}");
         let log = nginx.log();
@@ -352,7 +352,7 @@ fn nghttpd_allows_fewer_streams(context: &Context) {
     assert!((10..=50).contains(&number(&http2["streams_peak"])), "{http2}");
     assert!(number(&http2["streams_blocked_us"]) > 0, "{http2}");
     // More connections are advised unless onrush or the target was the limit.
-    output.note("--streams 50: the server allows 10 on a connection");
+    output.note("--streams 50: the server allows only 10 on a connection");
 }
 
 fn nghttpd_pads_and_adds_trailers(context: &Context) {

@@ -279,7 +279,7 @@ fn machines_short_of_files_are_named(context: &Context) {
     let machine = &document["machines"][1];
     let connections = number(machine, "/connections");
     assert!(connections < 50.0 && number(machine, "/shortage/allowed") == 64.0, "{machine:#}");
-    let said = format!("machine 2 (b) had room for only {connections} connections; there, the limit is 64 open files");
+    let said = format!("machine 2 (b) had room for only {connections} connections: there, the limit is 64 open files");
     assert!(output.stderr.contains(&said) && !output.stderr.contains("before the run ended"), "{output:?}");
     assert_eq!((finish(first).code, finish(second).code), (0, 0));
 }

@@ -115,9 +115,9 @@ fn late_threads_measure_only_the_run(context: &Context) {
 fn upward_probes_predict_rates(context: &Context) {
     let run = |scenario, words: &str| simulate(context.onrush().words("-t1 -d2s").words(words), scenario).verdict;
     let more = run(DELAY, "-c8 --probe up:15s");
-    let expected = "the number of requests in flight is the limit (half as many more in flight brought ";
+    let expected = "the number of requests in flight is the limit (half as many more in flight gave ";
     assert!(more.starts_with(expected), "{more}");
-    let expected = more.split("; -c 12: about ").nth(1).and_then(|words| words.strip_suffix("/s"));
+    let expected = more.split("; use -c 12 for about ").nth(1).and_then(|words| words.strip_suffix("/s"));
     let per_s: f64 = expected.and_then(|words| words.replace(',', "").parse().ok()).expect("a number");
     // Twelve requests, each in 5 ms, with a connect time of zero.
     assert!((2_280.0..=2_520.0).contains(&per_s), "{more}");
@@ -126,11 +126,11 @@ fn upward_probes_predict_rates(context: &Context) {
     // With a single request in flight, no lower number exists.
     for words in ["-c1 -d10s", "-c1 --probe 10s -d10s", "-c1 --probe up -d20s"] {
         let two = run(DELAY, words);
-        assert!(two.contains("(twice as many in flight brought ") && two.contains("; -c 2: about "), "{two}");
+        assert!(two.contains("(twice as many in flight gave ") && two.contains("; use -c 2 for about "), "{two}");
     }
     let one_worker = "latency_us = 10.0\npool = { workers = 1, ms = 5.0 }";
     let one = run(one_worker, "-c1 -d10s");
-    assert!(one.starts_with("the target is at its limit (twice as many in flight brought the same "), "{one}");
+    assert!(one.starts_with("the target is at its limit (twice as many in flight gave the same "), "{one}");
 }
 
 fn required_probe_times_are_reported(context: &Context) {
@@ -146,7 +146,7 @@ fn required_probe_times_are_reported(context: &Context) {
     assert!(long.contains(", and there was too little time for a probe; ") && long.contains("--probe "), "{long}");
     let seconds: u64 = long.split("--probe ").nth(1).and_then(|it| it.split('s').next()?.parse().ok()).expect("a time");
     let told = simulate(context.onrush().words(&format!("-t1 -c8 -d10s --probe {}s", seconds + 2)), slow);
-    assert!(told.verdict.contains("brought the same"), "{told:?}");
+    assert!(told.verdict.contains("gave the same"), "{told:?}");
     // A probe that would be refused is not suggested; one that would run automatically is.
     for words in ["-c8 -d2s", "-c8 -d10s -X POST"] {
         let advice = run(words, DELAY);
@@ -165,14 +165,14 @@ fn scripts_continue_during_probes(context: &Context) {
         function done() end";
     let words = "-t1 -c8 -d10s --probe 2s";
     let (output, document) = simulated_document(context.onrush().words(words).lua(script), POOL);
-    assert!(output.verdict.contains("(half as many in flight brought the same "), "{output:?}");
+    assert!(output.verdict.contains("(half as many in flight gave the same "), "{output:?}");
     assert!(document["evidence"]["probe"]["requests"].as_u64() > Some(50), "{document:#}");
     let post = simulate(context.onrush().words("-t1 -c8 -d10s --probe 2s -X POST --body x"), POOL);
-    assert!(post.verdict.contains("brought the same"), "{post:?}");
+    assert!(post.verdict.contains("gave the same"), "{post:?}");
     let end = "n = 0
         function response() n = n + 1; if n == 16100 then error('enough') end end";
     let broken = simulate(context.onrush().words("-t1 -c8 -d10s --probe 2s").lua(end), DELAY);
-    assert!(broken.verdict.contains("the probe after the run tells nothing: "), "{broken:?}");
+    assert!(broken.verdict.contains("the probe after the run was inconclusive: "), "{broken:?}");
     assert_eq!(broken.code, 0, "the run was whole: {broken:?}");
 }
 
@@ -209,7 +209,7 @@ fn signals_during_probes_end_only_probes(context: &Context) {
         simulated_document(context.onrush().words(WORDS).words("--probe 15s"), &format!("signal_s = 2.1\n{DELAY}"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!((&document["interrupted"], document["duration_s"].as_f64()), (&Value::Null, Some(2.0)));
-    assert!(output.verdict.contains("the probe after the run tells nothing: a signal ended it"), "{output:?}");
+    assert!(output.verdict.contains("the probe after the run was inconclusive: a signal ended it"), "{output:?}");
     assert!(document["evidence"]["probe"]["requests"].as_u64() > Some(50), "{document:#}");
     // A real signal, if the machine was quiet enough for a probe.
     let server = target();

@@ -162,7 +162,7 @@ fn carried_over_requests_keep_their_latency(context: &Context) {
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
     assert_eq!(fates, [8.0, 16.0, 16.0, 8.0], "what was carried and started was completed or is open");
     assert_in_flight(&document, 8.0);
-    output.note("8 requests sent during the warm-up were still in flight when measuring began; their responses are among the 16 measured, ");
+    output.note("8 requests sent during the warm-up were still in flight when measuring began; their full latencies are among the 16 measured; ");
     let (longer, _) = simulated_document(context.onrush().words("-t1 -c8 --warmup 250ms -d50s --probe off"), scenario);
     assert_eq!((longer.requests(), longer.stderr.as_str()), (800, ""), "a hundredth is not worth a note");
 }
@@ -579,28 +579,24 @@ fn connection_stages_replace_probes(context: &Context) {
         |workers: u32, spread: &str| format!("[capacity]\nworkers = {workers}\nservice_us = 10000.0\n{spread}");
     let exponential = "spread = 'exponential'";
     let table = [
-        ("c=5s:4,5s:16", workers(4, ""), "the target is at its limit (4 in flight instead of 16 brought 9.2 % less)"),
+        ("c=5s:4,5s:16", workers(4, ""), "the target is at its limit (4 in flight instead of 16 gave 9.2 % less)"),
         (
             "c=5s:8,5s:16,5s:8",
             workers(4, exponential),
-            "the target is at its limit (half as many in flight brought the same ",
+            "the target is at its limit (half as many in flight gave the same ",
         ),
-        (
-            "c=20s:0..16",
-            workers(4, ""),
-            "the target is at its limit (8 in flight instead of 15 brought the same 400/s)",
-        ),
+        ("c=20s:0..16", workers(4, ""), "the target is at its limit (8 in flight instead of 15 gave the same 400/s)"),
         (
             "c=5s:8,5s:16",
             "delay = { ms = 10.0, dist = 'exp' }".to_owned(),
-            "the number of requests in flight is the limit (half as many in flight brought half)",
+            "the number of requests in flight is the limit (half as many in flight gave half)",
         ),
         (
             "c=40s:16,40s:8",
             "delay = { ms = 10.0 }".to_owned(),
-            "the number of requests in flight is the limit (half as many in flight brought half)",
+            "the number of requests in flight is the limit (half as many in flight gave half)",
         ),
-        ("c=20s:8,20s:16", workers(11, exponential), "the target is near its limit (half as many in flight brought 3"),
+        ("c=20s:8,20s:16", workers(11, exponential), "the target is near its limit (half as many in flight gave 3"),
         // Connections increase with time, so either may explain an increase of responses.
         ("c=20s:0..16", "delay = { ms = 10.0 }".to_owned(), "the limit is unclear"),
         ("c=10s:16", workers(4, ""), "the limit is unclear"),

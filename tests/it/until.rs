@@ -24,8 +24,8 @@ fn steady_rates_are_known_after_twenty_seconds(context: &Context) {
     let duration_s = number(&document, "/duration_s");
     assert!((20.1..20.13).contains(&duration_s), "{duration_s} s");
     assert_eq!((number(&document, "/plan/duration_s"), &document["plan"]["until"]), (300.0, &"rate±10%".into()));
-    let note = "note: the run ended because its figures were precise enough after 20.00s (95 % confidence): rate is known \
-                to ±0.00 %\n";
+    let note = "note: the run ended after 20.00s because its figures were precise enough (95 % confidence): rate to \
+                ±0.00 %\n";
     assert_eq!(output.stderr, note);
 }
 

@@ -111,7 +111,7 @@ impl JudgedRun {
             .map(|evidence| format!("usage: {}{lingered}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = format_count(probe.requests, "request");
-            format!("probe: {requests} in {:.1} s after the run, in no other figure\n", probe.duration_s)
+            format!("probe: {requests} in {:.1} s after the run, not counted elsewhere\n", probe.duration_s)
         });
         let verdict = verdict.map(|verdict| format!("verdict: {verdict}\n"));
         let room = match &probe {
@@ -128,5 +128,5 @@ impl JudgedRun {
 /// A clause on how often threads waited to collect several HTTP/2 responses, a wait that latencies include.
 fn linger_clause(http2: &Http2) -> String {
     let (times, longest) = (format_count(http2.lingers, "time"), http2.linger_max_us);
-    format!("; onrush waited for several responses {times}, each for {longest} µs at most")
+    format!("; onrush waited {times} to collect several responses, for at most {longest} µs each")
 }

@@ -108,7 +108,7 @@ fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: 
     let completed = format_thousands(completed);
     let asked = format_count(asked, "request");
     let remedy = if staged { "longer stages" } else { "a longer -d" };
-    format!("the run ended after {elapsed} with only {completed} of {asked} completed: use {remedy}")
+    format!("the run ended after {elapsed} with only {completed} of {asked} completed; use {remedy}")
 }
 
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
@@ -116,14 +116,14 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
     let is_too_short = elapsed < Duration::from_secs(BATCHES_MIN as u64);
     let [after, elapsed] = [until.at_s, elapsed.as_secs_f64()].map(|seconds| format_us(seconds * 1e6));
     let percent = |share: Option<f64>| share.unwrap_or_default() * 100.0;
-    let sure = |known: &Known| format!("{} is known to ±{:.2} %", known.name(), percent(known.half_width));
+    let sure = |known: &Known| format!("{} to ±{:.2} %", known.name(), percent(known.half_width));
     let unsure = |known: &Known| match (known.name(), known.unknown) {
         (name, None) => {
             let [is, asked] = [known.half_width, known.asked].map(percent);
             format!("{name} is known to ±{is:.2} % instead of ±{asked} % (95 % confidence)")
         }
         (name, Some(Unknown::Short)) if is_too_short => {
-            format!("the precision of {name} is unknown, because that takes a run of at least {BATCHES_MIN} s")
+            format!("the precision of {name} is unknown, because the run was shorter than {BATCHES_MIN} s")
         }
         (name, Some(Unknown::Short)) => format!(
             "the precision of {name} is unknown, because the run has fewer than {BATCHES_MIN} sections of {}",
@@ -140,7 +140,7 @@ fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
         let sure: Vec<String> = until.terms.iter().map(sure).collect();
         let sure = join_list(&sure);
         return format!(
-            "the run ended because its figures were precise enough after {after} (95 % confidence): {sure}"
+            "the run ended after {after} because its figures were precise enough (95 % confidence): {sure}"
         );
     }
     let unsure: Vec<String> = until.terms.iter().filter(|known| !known.is_enough()).map(unsure).collect();

@@ -136,16 +136,16 @@ fn stalled_line(times: &NamedTimes, share: f64, inflated: &str) -> String {
         times.describe_times()
     };
     format!(
-        "onrush itself was stalled {times}: the process was suspended or got no processor; {inflated} are inflated by it, \
-         which is not the server's fault"
+        "onrush itself was stalled {times}: it was suspended or got no processor; this, not the server, inflated \
+         {inflated}"
     )
 }
 
 fn suspended_line(lasted: Duration) -> String {
     let lasted = format_us(lasted.as_nanos() as f64 / NS_PER_US);
     format!(
-        "the machine was suspended for {lasted} during the run: no figure includes that time, but connections and \
-         responses may have been lost; keep the machine awake and measure again"
+        "the machine was suspended for {lasted}: no figure includes that time, but responses may have been lost; keep it \
+         awake and measure again"
     )
 }
 

@@ -39,7 +39,7 @@ pub fn hint_notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         hint(matters, NoteId::Carried, &|| carried_line(carried, completed)),
         hint(interim > 0 && !plan.once, NoteId::Interim, &|| interim_line(interim)),
         hint(latency.clamped > 0, NoteId::Clamped, &|| {
-            format!("{} took longer than an hour: recorded as one hour", format_count(latency.clamped, "response"))
+            format!("{} took over an hour and count as one hour", format_count(latency.clamped, "response"))
         }),
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
@@ -58,7 +58,7 @@ fn idle_closed_line(times: u64, returned: u64) -> String {
         0 => ("", String::new()),
         _ => (
             ", or answered a request with 408 and closed,",
-            format!(", and sent {} again", format_count(returned, "request")),
+            format!(" and sent {} again", format_count(returned, "request")),
         ),
     };
     format!(
@@ -82,15 +82,12 @@ fn first_of_batch_line(count: usize) -> String {
 }
 
 fn carried_line(carried: u64, answers: u64) -> String {
-    let (theirs, with) = if carried == 1 {
-        ("its response is", "its full latency; use a longer run to make it matter less")
-    } else {
-        ("their responses are", "their full latency; use a longer run to make them matter less")
-    };
+    let (theirs, them) =
+        if carried == 1 { ("its full latency is", "it") } else { ("their full latencies are", "them") };
     let (were, carried, answers) = (was_or_were(carried), format_count(carried, "request"), format_thousands(answers));
     format!(
         "{carried} sent during the warm-up {were} still in flight when measuring began; {theirs} among the {answers} \
-         measured, with {with}"
+         measured; run longer to dilute {them}"
     )
 }
 
@@ -103,8 +100,8 @@ fn cut_responses_line(count: u64, has_streams: bool) -> String {
     let responses = format_count(count, "response");
     let streams = if has_streams { " or --streams" } else { "" };
     format!(
-        "the script saw only the beginning of {responses}: all that are being received share 256 MiB; use fewer \
-         connections (-c){streams}, or a response() with fewer parameters"
+        "the script saw only the beginning of {responses}: responses in progress share 256 MiB; use fewer connections \
+         (-c){streams}, or a response() with fewer parameters"
     )
 }
 
@@ -115,8 +112,8 @@ fn lost_log_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note
     let enough = one_of.unwrap_or(1).saturating_mul(all).div_ceil(lines.max(1)).checked_next_power_of_two();
     let line = |enough: u64| {
         format!(
-            "the log of requests lacks {} of {}: its file was not written as fast as they came; --log-sample 1/{enough} \
-             logs fewer, a faster disk or reader takes more",
+            "the log of requests lacks {} of {}: its file was not written fast enough; use --log-sample 1/{enough}, or a \
+             faster disk or reader",
             format_thousands(lost),
             format_count(all, "line")
         )
@@ -127,7 +124,7 @@ fn lost_log_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note
 fn resumed_line(resumed: u64, handshakes: u64) -> String {
     let (resumed, handshakes) = (format_thousands(resumed), format_count(handshakes, "TLS handshake"));
     format!(
-        "{resumed} of {handshakes} resumed an earlier session, which costs less than the full handshake of a new client: \
+        "{resumed} of {handshakes} resumed an earlier session, which costs less than a new client's full handshake; \
          --tls-resume off makes all of them full"
     )
 }

@@ -6,6 +6,7 @@ use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_text::units::{format_count, format_thousands, join_list};
 
 use super::open_loop::ConnectionsAdvice;
+use super::was_or_were;
 use crate::record::evidence::were_often_in_use;
 use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
@@ -41,8 +42,7 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
         .is_some_and(|asked| document.requests.completed >= asked.saturating_add(document.requests.carried));
     let is_none = http2.streams_allowed == Some(0) && document.requests.completed <= before && !is_over;
     let more = if document.requests.completed == 0 { "request" } else { "more requests" };
-    let text =
-        format!("the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no {more} can be sent");
+    let text = format!("the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0): no {more} can be sent");
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }
 
@@ -59,8 +59,8 @@ fn exhausted_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice
     if http2.streams_allowed_varied && is_noticed(load.open) {
         let least = http2.streams_allowed.filter(|least| *least < asked)?;
         let text = format!(
-            "--streams {asked}: how many the server allowed on a connection varied, down to {least}; at times all of them were in \
-             use"
+            "--streams {asked}: the server's limit on a connection varied, down to {least}; at times all allowed streams \
+             were in use"
         );
         return Some(Note::doubt(NoteId::FewStreams, text));
     }
@@ -68,17 +68,14 @@ fn exhausted_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice
     let connections = u64::from(document.plan.connections);
     let in_flight = (connections * u64::from(asked)).min(document.plan.requests.unwrap_or(u64::MAX));
     let enough = in_flight.div_ceil(u64::from(allowed));
-    let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
+    let allows = format!("--streams {asked}: the server allows only {allowed} on a connection");
     // With a rate, the note on waiting requests advises more requests in flight; stages set their own connections.
     let is_advised =
         document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != ConnectionsAdvice::Useless;
     let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
         allows
     } else {
-        format!(
-            "{allows}; for up to {} in flight use more connections (-c {enough} --streams {allowed})",
-            format_count(in_flight, "request"),
-        )
+        format!("{allows}; for {} in flight, use -c {enough} --streams {allowed}", format_count(in_flight, "request"),)
     };
     Some(Note::doubt(NoteId::FewStreams, text))
 }
@@ -119,8 +116,8 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     (share >= WINDOW).then(|| {
         let percent = (100.0 * share).min(100.0);
         let text = format!(
-            "for {percent:.0} % of the time the server's windows kept the bodies of requests back: that is part of their \
-             latency"
+            "the server's flow-control windows held back request bodies for {percent:.0} % of the connections' time, which \
+             latencies include"
         );
         Note::hint(NoteId::UploadWindow, text)
     })
@@ -141,7 +138,7 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     };
     let (flag, window, _, whose) = [on_stream, on_connection].into_iter().find(is_small)?;
     let text = format!(
-        "{flag} {}: the responses{whose} are larger, so that the server may have to wait for onrush, which is part of the latency",
+        "{flag} {}: the responses{whose} are larger, so the server may wait for window updates, which latencies include",
         window?
     );
     Some(Note::doubt(NoteId::SmallWindow, text))
@@ -165,12 +162,9 @@ fn returned_requests(document: &Document, http2: &Http2) -> Option<Note> {
         let did: Vec<String> = did.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
         let did = if did.is_empty() { "closed connections".to_owned() } else { join_list(&did) };
         let text = format!(
-            "the server {did}: {} sent again; latency counts from the first time",
-            if http2.returned == 1 {
-                "a request was".to_owned()
-            } else {
-                format!("{} were", format_count(http2.returned, "request"))
-            }
+            "the server {did}: {} {} sent again; latency counts from the first time",
+            format_count(http2.returned, "request"),
+            was_or_were(http2.returned)
         );
         Note::hint(NoteId::Returned, text)
     })
@@ -183,7 +177,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
         let at_a_time = if http2.connections > 1 { " at a time" } else { "" };
         let more = match document.plan.connections {
             1 => "; -c opens more",
-            _ if document.errors.connect == 0 => "; fewer --streams use more of them",
+            _ if document.errors.connect == 0 => "; fewer --streams spread them",
             _ => "",
         };
         let text =
@@ -201,7 +195,7 @@ fn negotiated_protocols(document: &Document) -> Option<Note> {
     };
     let words = [("HTTP/2", of(true)), ("HTTP/1.1", of(false))].into_iter().filter(|(_, count)| *count > 0);
     let words: Vec<String> =
-        words.map(|(name, count)| format!("{name} was spoken on {}", format_count(count, "connection"))).collect();
+        words.map(|(name, count)| format!("{name} was used on {}", format_count(count, "connection"))).collect();
     let has_no_streams = of(false) > 0 && document.plan.http2.and_then(|http2| http2.streams).is_some();
     let rest = if has_no_streams { "; HTTP/1.1 has no streams, so --streams does not apply there" } else { "" };
     let text = format!("of {}, {}{rest}", tls.alpn.join(" and "), words.join(", "));

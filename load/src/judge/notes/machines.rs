@@ -43,12 +43,10 @@ fn lost_machine(document: &Document, machine: &Machine) -> Option<Note> {
     let missing = match format_seconds((machine.duration_s * 1e9) as u64) {
         // If the machine sent its final report, no data was lost.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
-        _ if document.duration_s == 0.0 => {
-            "nothing was measured, because the run ended with it before that began".to_owned()
-        }
-        _ if machine.duration_s == 0.0 => "nothing that it did is in the result".to_owned(),
+        _ if document.duration_s == 0.0 => "the run ended with it, before measuring began".to_owned(),
+        _ if machine.duration_s == 0.0 => "nothing it did is in the result".to_owned(),
         _ if document.plan.duration_s.is_some_and(|planned_s| machine.duration_s >= planned_s) => {
-            "everything that it measured has arrived, except its final report".to_owned()
+            "everything it measured has arrived, except its final report".to_owned()
         }
         end => format!("what it did from {end} on is missing"),
     };
@@ -60,7 +58,7 @@ fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = format_count(machine.connections, "connection");
     let text = format!(
-        "machine {number} ({}) had room for only {connections}; there, {}",
+        "machine {number} ({}) had room for only {connections}: there, {}",
         machine.name,
         file_limit_message(needed, allowed)
     );
@@ -71,8 +69,8 @@ fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
 fn machine_limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
     let busy =
-        machine.busiest.map(|busy| format!(" (its busiest thread: {})", format_percentage(busy))).unwrap_or_default();
-    let text = format!("machine {number} ({}){busy} was itself the limit of its part: {words}", machine.name);
+        machine.busiest.map(|busy| format!(" (busiest thread {} busy)", format_percentage(busy))).unwrap_or_default();
+    let text = format!("machine {number} ({}) was itself the limit of its part{busy}: {words}", machine.name);
     Some(machine_note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 
@@ -80,8 +78,8 @@ fn machine_limit((number, machine): (usize, &Machine)) -> Option<Note> {
 fn late_machine((number, machine): (usize, &Machine)) -> Option<Note> {
     let late = machine.late_s.filter(|late_s| *late_s >= LATE.as_secs_f64())?;
     let text = format!(
-        "machine {number} ({}) began to measure {} after the others: the order to begin came late, or it was stopped; what it \
-         measured is of another time by that much",
+        "machine {number} ({}) began to measure {} after the others: its start order came late, or it was stopped; its \
+         figures are shifted by as much",
         machine.name,
         format_us(late * 1e6)
     );
@@ -98,7 +96,8 @@ fn short_machine(document: &Document, (number, machine): (usize, &Machine)) -> O
     }
     let [until, of] = [machine.duration_s, document.duration_s].map(|length_s| format_seconds((length_s * 1e9) as u64));
     let text = format!(
-        "machine {number} ({}) measured until {until} of {of} only: it was probably stopped then, and its part of the load was missing",
+        "machine {number} ({}) measured only until {until} of {of}: it was probably stopped, and its part of the load \
+         was missing from then on",
         machine.name
     );
     Some(machine_note(NoteId::MachineLate, Weight::Doubt, text))
@@ -109,7 +108,7 @@ fn differing_machines(what: &str, machines: &[Machine], of: fn(&Machine) -> &Str
     let all: BTreeSet<&String> = machines.iter().map(of).collect();
     let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
     let text =
-        format!("the machines have different {what}: {}; their latencies may differ because of that", named.join(", "));
+        format!("the machines have different {what}: {}; their latencies may differ for that reason", named.join(", "));
     (all.len() > 1).then(|| machine_note(NoteId::MachinesDiffer, Weight::Hint, text))
 }
 
@@ -129,7 +128,7 @@ fn far_machines(machines: &[Machine]) -> Option<Note> {
         .take(NAMED)
         .collect();
     let text = format!(
-        "far from the coordinator: {} there and back; they began at most half of that early or late, and may be as far from \
+        "far from the coordinator: {} there and back; they began up to half of that early or late, and may be as far from \
          the target",
         far.join(", ")
     );

@@ -533,25 +533,22 @@ fn behind_line(behind: &Behind) -> String {
             )
         }
     });
-    let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
-    let waiting = match behind.unsent {
-        0 => None,
-        1 => Some("1 was still unsent at the end".to_owned()),
-        unsent => Some(format!("{} were still unsent at the end{grows}", format_thousands(unsent))),
+    let left_over = match behind.carried {
+        0 => String::new(),
+        carried => format!(" ({} left over from the warm-up)", format_thousands(carried)),
     };
-    let left_over = (behind.carried > 0).then(|| {
-        format!(
-            "{} of those due {} left over from the warm-up",
-            format_thousands(behind.carried),
-            was_or_were(behind.carried)
-        )
-    });
+    let waiting = match behind.unsent {
+        0 => String::new(),
+        unsent => {
+            let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
+            format!(", and {} {} still unsent at the end{grows}", format_thousands(unsent), was_or_were(unsent))
+        }
+    };
     let only = if behind.sent == 0 { "" } else { "only " };
     let (sent, due) = (format_thousands(behind.sent), format_count(behind.due, "due request"));
     let (were, per_s) = (was_or_were(behind.due), rate(behind.sent_per_s));
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
-    let rest: String = [left_over, waiting].into_iter().flatten().map(|part| format!("; {part}")).collect();
-    format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
+    format!("{only}{sent} of {due}{left_over} {were} sent ({per_s}/s){waiting}{why}")
 }
 
 /// The number of unsent requests and of connections that may be enough. The verdict on the rate reports neither.
@@ -588,8 +585,8 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
         format!(" ({} are divided unevenly among {threads} threads)", format_count(connections, "connection"))
     });
     if let Some(in_flight) = in_flight {
-        let who = if unevenly.is_some() { "those of a thread" } else { "all connections" };
-        let most = connections.map_or(String::new(), |_| format!(" ({} in all)", format_thousands(in_flight)));
+        let who = if unevenly.is_some() { "the connections of a thread" } else { "all connections" };
+        let most = connections.map_or(String::new(), |_| format!(" ({} in total)", format_thousands(in_flight)));
         let paused = if pauses { ", or paused for the script" } else { "" };
         return format!("{who} had as many requests in flight as allowed{most}{paused}{uneven}");
     }
@@ -606,8 +603,8 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
 fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> String {
     // An HTTP/2 connection can have several requests in flight.
     let (more, half) = match in_flight {
-        None => ("connections", "less than half of the connections were busy"),
-        Some(_) => ("requests in flight", "less than half as many were in flight"),
+        None => ("connections", "fewer than half of the connections were busy"),
+        Some(_) => ("requests in flight", "fewer than half as many were in flight"),
     };
     match remedy {
         Remedy::About(batches) => {
@@ -641,25 +638,25 @@ fn late_line(late: u64, sent: u64, limit: Duration, p99_ns: Option<u64>, max_ns:
     let (late, sent, limit, max) =
         (format_thousands(late), format_count(sent, "request"), format_duration_spaced(limit), text(max_ns));
     format!(
-        "{late} of {sent}{share} were sent more than {limit} after they were due (delay of all requests: {p99}max {max}); \
-         latencies count from when requests were due, so they include the delay"
+        "{late} of {sent}{share} were sent more than {limit} late, which latencies include (delay of all requests: {p99}max \
+         {max})"
     )
 }
 
 fn late_reason_words(reason: Option<LateReason>, burst: Option<&Burst>) -> String {
     let reason = reason.map(|reason| match reason {
         LateReason::Stalled(stalled) => {
-            format!("; onrush itself was stalled for {} in all", format_us(stalled.as_secs_f64() * 1e6))
+            format!("onrush itself was stalled for {} in total", format_us(stalled.as_secs_f64() * 1e6))
         }
         LateReason::Script(share) => {
-            format!("; callbacks of the script held up a thread of onrush for {:.0} % of the time", share * 100.0)
+            format!("the script's callbacks held up a thread of onrush for {:.0} % of the time", share * 100.0)
         }
         LateReason::Waited(share) => {
-            format!("; a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)
+            format!("a thread of onrush waited for a processor for {:.0} % of the time", share * 100.0)
         }
     });
-    let burst = burst.map(|burst| format!("; {}", burst_words(burst)));
-    [reason, burst].into_iter().flatten().collect()
+    let words: Vec<String> = reason.into_iter().chain(burst.map(burst_words)).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join("; ")) }
 }
 
 fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_staged }: &Burst) -> String {
@@ -673,13 +670,13 @@ fn burst_words(&Burst { requests, connections, needed, in_flight, batch, is_stag
         (_, false, Some(_)) => format!("use --max-inflight {in_all}"),
         (_, false, None) => format!("use -c {needed} or --max-inflight {in_all}"),
     };
-    format!("bursts of {} requests met {met}: {remedy}", format_thousands(requests))
+    format!("bursts of {} requests met {met}; {remedy}", format_thousands(requests))
 }
 
 fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
     let (dropped, due) = (format_thousands(dropped), format_count(due, "request"));
     let latency = match in_percentiles {
-        true => "the mean and the maximum leave them out, and percentiles count each like others that waited so long",
+        true => "mean and maximum leave them out, percentiles estimate them",
         false => "no latency includes them",
     };
     format!("{dropped} of {due} were dropped because they would have been sent too late (--max-late); {latency}")
@@ -688,15 +685,15 @@ fn too_late_line(dropped: u64, due: u64, in_percentiles: bool) -> String {
 fn sliced_line(slice: Duration, mean_us: f64) -> String {
     let (slice, mean) = (format_duration_exact(slice), format_us(mean_us));
     format!(
-        "sends were grouped into slices of {slice} (--send-slice), which delays each by at most {slice}; the mean \
-         lateness, other causes included, is {mean}"
+        "sends were grouped into slices of {slice} (--send-slice), which delays each by up to as much; requests were \
+         {mean} late on average, for any reason"
     )
 }
 
 fn ran_on_line(open_loop: &OpenLoop) -> String {
     let count = |ages: &Option<record::Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
     let known = [
-        (count(&open_loop.later), "had a response in that time"),
+        (count(&open_loop.later), "got a response"),
         (open_loop.later_failed, "failed"),
         (open_loop.later_dropped, "were dropped"),
         (count(&open_loop.open), "did not end"),
@@ -709,7 +706,7 @@ fn ran_on_line(open_loop: &OpenLoop) -> String {
         })
         .collect();
     let time = format_us(open_loop.run_on_s * 1e6);
-    format!("the load went on for {time} after the end, uncounted, because of a gate{}", words.concat())
+    format!("the load went on for {time} after the end, uncounted, to decide a gate{}", words.concat())
 }
 
 fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String {

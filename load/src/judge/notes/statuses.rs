@@ -23,7 +23,7 @@ pub fn early_responses(document: &Document) -> Option<Note> {
         1 => "the response".to_owned(),
         _ => format!("all {}", format_count(answers, "response")),
     };
-    let text = format!("{which} came before the whole request had been sent; the rest was left out");
+    let text = format!("{which} came before the whole request had been sent; the rest of the request was not sent");
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
 }
 
@@ -60,7 +60,7 @@ pub fn status_note(document: &Document) -> Option<Note> {
                 [(status, count)] if count == answers => format!("{} {status}", all_were(answers)),
                 _ => describe_statuses(answers, &counts),
             };
-            format!("{were}{instead}: --once shows one in full")
+            format!("{were}{instead}; --once shows one in full")
         }
         None => statuses_line(answers, &counts, location.as_deref()),
     };
@@ -82,7 +82,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
         ([(status @ 300..400, _)], Some(location)) => {
             format!("{all} {status} to {location}: you measured the redirect")
         }
-        ([(status, _)], _) => format!("{all} {status}: --once shows one in full"),
+        ([(status, _)], _) => format!("{all} {status}; --once shows one in full"),
         (_, location) => {
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
             describe_statuses(answers, counts) + &redirect

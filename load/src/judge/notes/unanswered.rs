@@ -75,10 +75,9 @@ pub fn unanswered_note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note>
 fn nothing_sent(document: &Document) -> &'static str {
     let requests = &document.requests;
     if requests.due.is_some_and(|due| due + requests.due_before.unwrap_or_default() == 0) {
-        "no request was due while the run was measured: use a longer run or a higher rate"
+        "no request was due while the run was measured; use a longer run or a higher rate"
     } else if document.pauses && document.connections.established > 0 {
-        "no request was sent: the script's delay() asked for pauses longer than the run, or longer than the connections \
-         stayed open"
+        "no request was sent: the script's delay() asked for pauses longer than the run, or than connections stay open"
     } else {
         "no request could be sent"
     }

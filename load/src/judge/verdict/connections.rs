@@ -17,7 +17,7 @@ pub(super) fn rule_on_ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> 
     (load.without_port > 0 && misses_connections(load)).then_some(())?;
     let reason = format!(
         "{} failed, and {} of {} were missing on average",
-        format_count(load.without_port, "connect"),
+        format_count(load.without_port, "connection attempt"),
         format_number(load.missing),
         format_count(load.connections, "connection")
     );

@@ -62,7 +62,7 @@ pub(super) fn rule_on_refusals(Evidence { load, .. }: &Evidence) -> Option<Rulin
 pub(super) fn describe_failures(load: &Load) -> Option<String> {
     let counted = |number: u64, noun| (number > 0).then(|| format_count(number, noun));
     let failed = [
-        counted(load.connect_errors, "connect"),
+        counted(load.connect_errors, "connection attempt"),
         counted(load.failed_requests(), "request"),
         counted(load.failed_connections(), "connection"),
     ];

@@ -87,7 +87,7 @@ fn rate_change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Optio
 /// The rates before and after the change.
 fn describe_rate_change(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
     format!(
-        "from {} to {} requests/s between the first and the last third",
+        "from {} to {} requests/s between the first and last third of the run",
         format_number(first_per_s),
         format_number(last_per_s)
     )
@@ -111,14 +111,14 @@ pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
         }
         Finding::Unsteady => (
             NoteId::Unsteady,
-            format!("the rate fell {}: the figures average over both", describe_rate_change(load.thirds?)),
+            format!("the rate fell {}: the figures average both", describe_rate_change(load.thirds?)),
         ),
         Finding::WarmingUp => {
-            (NoteId::WarmingUp, format!("the rate rose {}: add --warmup", describe_rate_change(load.thirds?)))
+            (NoteId::WarmingUp, format!("the rate rose {}; add --warmup", describe_rate_change(load.thirds?)))
         }
         Finding::ClockStep => {
             let step_s = machine.clock_step_s?;
-            let text = format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it");
+            let text = format!("the wall clock was stepped by {step_s:+.3} s during the run; latencies are unaffected");
             (NoteId::ClockStep, text)
         }
         Finding::HotConnection => (
@@ -128,14 +128,18 @@ pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
                 format_number(load.hottest?)
             ),
         ),
-        Finding::Stolen => {
-            (NoteId::Stolen, format!("the hypervisor took {} of the processors' time", share(machine.stolen)))
-        }
+        Finding::Stolen => (
+            NoteId::Stolen,
+            format!(
+                "the hypervisor took {} of this machine's processor time; use a machine with dedicated processors",
+                share(machine.stolen)
+            ),
+        ),
         Finding::SlowResponses => {
             let latency = evidence.latency?;
             let text = format!(
-                "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
-                 at the target or on the way, not in waiting for a {}",
+                "{} of the responses took at least ten times the median of {}: the time passed at the target or on the \
+                 network, not waiting for a {}",
                 format_percent(latency.slow as f64 / load.completed as f64),
                 format_time(latency.p50_us),
                 if load.in_flight_max.is_some() { "stream" } else { "connection" }
@@ -145,14 +149,14 @@ pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
         Finding::PeerWindow => (
             NoteId::PeerWindow,
             format!(
-                "the target's receive window was the limit for {} of the time: it reads too slowly",
+                "the target's receive window limited sending for {} of the time: it reads too slowly",
                 share(network.as_ref()?.window_limited)
             ),
         ),
         Finding::SendBuffer => (
             NoteId::SendBuffer,
             format!(
-                "the send buffer was the limit for {} of the time: raise net.ipv4.tcp_wmem",
+                "the send buffer limited sending for {} of the time; raise net.ipv4.tcp_wmem",
                 share(network.as_ref()?.buffer_limited)
             ),
         ),

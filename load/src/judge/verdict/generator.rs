@@ -23,7 +23,7 @@ pub(super) fn rule_on_stalls(evidence: &Evidence) -> Option<Ruling> {
     let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
     (is_long && !target_failed(evidence)).then_some(())?;
     let reason = format!(
-        "for {} of {} the process was suspended or got no processor, and the latencies include it",
+        "it was suspended or got no processor for {} of {}, which the latencies include",
         format_seconds(generator.stalled_s),
         format_seconds(load.elapsed_s)
     );
@@ -42,7 +42,7 @@ pub(super) fn rule_on_script_time(evidence: &Evidence) -> Option<Ruling> {
     let is_busy = is_busy(evidence);
     let in_script = |thread: &Thread| is_busy(thread) && thread.script >= thread.busy / 2.0;
     let reason = describe_busy_threads(evidence, in_script, |thread| {
-        format!("{}, {} of the run in the script", describe_utilization(thread), format_percent(thread.script))
+        format!("{}, and in the script for {} of the run", describe_utilization(thread), format_percent(thread.script))
     })?;
     make_ruling(
         LimitedBy::GeneratorScript,
@@ -75,10 +75,10 @@ pub(super) fn rule_on_blocked_threads(evidence: &Evidence) -> Option<Ruling> {
         thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(thread) && !has_failed
     };
     let reason = describe_busy_threads(evidence, is_held_up, |thread| {
-        format!("blocked for {} of the run, and the latencies include it", format_percent(thread.held_up))
+        format!("blocked for {} of the run, which the latencies include", format_percent(thread.held_up))
     })?;
     let advice = "do not wait or compute for long in callbacks: pause with delay(), prepare in init()";
-    make_ruling(LimitedBy::GeneratorScript, "callbacks of the script held up onrush", reason, advice)
+    make_ruling(LimitedBy::GeneratorScript, "the script's callbacks held up onrush", reason, advice)
 }
 
 pub(super) fn rule_on_generator_cpu(evidence: &Evidence) -> Option<Ruling> {
@@ -97,7 +97,7 @@ pub(super) fn rule_on_generator_cpu(evidence: &Evidence) -> Option<Ruling> {
         let is_waiting = |thread: &Thread| is_limit(thread) && waits_notably(thread);
         let reason = describe_busy_threads(evidence, is_waiting, |thread| {
             let [waited, worked] = [thread.queued.unwrap_or(0.0), thread.worked()].map(format_percent);
-            format!("waiting for a processor for {waited} of the time, and working for {worked}")
+            format!("waiting for a processor for {waited} of the time and working for {worked}")
         })?;
         let (others, advice) = describe_processor_users(evidence);
         return make_ruling(
@@ -109,9 +109,9 @@ pub(super) fn rule_on_generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     }
     let Some(reason) = describe_busy_threads(evidence, is_limit, describe_utilization) else { return taken(evidence) };
     let advice = match cpus {
-        None => "use more machines, or more threads (-t) where one has processors left",
+        None => "use more machines, or more threads (-t) on machines with idle processors",
         Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
-        Some(_) => "use more machines: every processor of this one is in use",
+        Some(_) => "use more machines: all processors of this one are in use",
     };
     make_ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)
 }
@@ -131,10 +131,10 @@ fn describe_processor_users(Evidence { generator, target, .. }: &Evidence) -> (S
                 format_number(*cpus_used),
                 format_processors(*cpus_allowed)
             ),
-            "give onrush processors of its own (taskset), or use another machine".to_owned(),
+            "give onrush its own processors (taskset), or use another machine".to_owned(),
         ),
         None => {
-            ("other programs had it".to_owned(), "stop them, or give onrush processors of its own (taskset)".to_owned())
+            ("other programs used it".to_owned(), "stop them, or give onrush its own processors (taskset)".to_owned())
         }
     }
 }
@@ -149,15 +149,13 @@ fn is_busy(evidence: &Evidence) -> impl Fn(&Thread) -> bool {
 fn rule_on_taken_cpu(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
     let throttled = generator.throttled(load.elapsed_s);
     let (share, who, advice, says): (_, _, _, &[NoteId]) = match machine.stolen {
-        _ if throttled >= STARVED => {
-            (throttled, "the limit of its control group", "raise cpu.max", &[NoteId::Throttled])
-        }
+        _ if throttled >= STARVED => (throttled, "its control group's limit", "raise cpu.max", &[NoteId::Throttled]),
         Some(stolen) if stolen >= STARVED => {
-            (stolen, "the hypervisor", "use a machine with processors of its own", &[NoteId::Stolen])
+            (stolen, "the hypervisor", "use a machine with dedicated processors", &[NoteId::Stolen])
         }
         _ => return None,
     };
-    let reason = format!("{who} took {} of its processors' time", format_percent(share));
+    let reason = format!("{who} took {} of its processor time", format_percent(share));
     Some(make_ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)?.saying(says))
 }
 

@@ -44,7 +44,7 @@ pub fn judge_limit(document: &Document) -> Option<Verdict> {
     // A sum has no machines, but names the missing parts.
     if let (Some(incomplete), Some(_)) = (&document.incomplete, &document.sources) {
         (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, "the limit is unclear".to_owned());
-        verdict.reason = format!("some of the added runs are incomplete: {incomplete}");
+        verdict.reason = format!("some of the merged runs are incomplete: {incomplete}");
         verdict.advice = None;
     }
     // No probe observes several machines.

@@ -34,7 +34,7 @@ pub(super) fn rule_on_losses(evidence: &Evidence) -> Option<Ruling> {
         format!("{} of the segments were lost", format_percent(lost))
     } else {
         format!(
-            "{} of the segments arrived out of order: some were lost, or overtaken by others",
+            "{} of the segments arrived out of order: some were lost, or delayed on the way",
             format_percent(out_of_order_share(evidence)?)
         )
     };
@@ -63,8 +63,8 @@ pub(super) fn rule_on_delayed_acks(Evidence { latency, network, .. }: &Evidence)
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let reason = format!(
-        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: it probably \
-         sends responses in pieces",
+        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived, so it \
+         probably sends responses in pieces",
         format_percent(delayed),
         format_percent(half_answered)
     );

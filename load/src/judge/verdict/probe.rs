@@ -18,7 +18,7 @@ const BACKWARDS: f64 = -0.3;
 /// In a sentence, a rate is the same, or half, if it differs by less than this share of the larger rate.
 const ABOUT: f64 = 0.05;
 /// The reason given for an unclear closed loop without a probe.
-const SHOWN: &str = "nothing that was observed tells which";
+const SHOWN: &str = "nothing observed tells which";
 /// The summary for an unclear closed loop without a probe.
 const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
 /// A probe longer than this, in seconds, is not advised.
@@ -33,8 +33,8 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
     let Elasticity { low, high, .. } = probe.elasticity?;
     let options = inflight_options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
     let about = |per_s: f64| match &options {
-        (options, true) => format!("{options}: about {}/s", format_number(per_s)),
-        (options, false) => options.clone(),
+        (options, true) => format!("use {options} for about {}/s", format_number(per_s)),
+        (options, false) => format!("use {options}"),
     };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
     let rates = format!(
@@ -45,26 +45,26 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
         format_number(other.into())
     );
     if low > BEYOND {
-        let reason = format!("the probe tells nothing: {rates}");
-        return Some(unclear_ruling("the limit is unclear (the connections are not alike)", reason, None));
+        let reason = format!("the probe was inconclusive: {rates}");
+        return Some(unclear_ruling("the limit is unclear (the connections differ)", reason, None));
     }
     let so_many = describe_in_flight(first, other);
-    let brought = describe_relative_change(first_per_s, other_per_s);
+    let gave = describe_relative_change(first_per_s, other_per_s);
     if low > Elasticity::FOLLOWS {
         let (summary, advice) = if other > first {
-            (format!("{so_many} brought {brought}"), about(other_per_s))
+            (format!("{so_many} gave {gave}"), about(other_per_s))
         } else {
             let is_half = first == 2 * other && (other_per_s / first_per_s - 0.5).abs() < ABOUT;
-            let so_much = if is_half { "half" } else { &brought };
-            let up = if probe.is_from_stages() { "" } else { "--probe up tells whether more would bring more" };
-            (format!("{so_many} brought {so_much}"), up.to_owned())
+            let so_much = if is_half { "half" } else { &gave };
+            let up = if probe.is_from_stages() { "" } else { "--probe up tells whether more would raise the rate" };
+            (format!("{so_many} gave {so_much}"), up.to_owned())
         };
         let summary = format!("the number of requests in flight is the limit ({summary})");
         return make_ruling(LimitedBy::Connections, summary, rates, &advice);
     }
     if high < BACKWARDS {
         let advice = if other < first { about(other_per_s) } else { String::new() };
-        let summary = format!("the target is beyond its limit ({so_many} brought {brought})");
+        let summary = format!("the target is beyond its limit ({so_many} gave {gave})");
         return make_ruling(LimitedBy::Target, summary, rates, &advice);
     }
     if high < Elasticity::STAYS {
@@ -74,14 +74,14 @@ pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
         let target = rule_on_target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
         let change = other_per_s / first_per_s - 1.0;
         let is_same = change.abs() < ABOUT;
-        let so_much = if is_same { format!("the same {}/s", format_number(first_per_s)) } else { brought };
-        let summary = format!("the target is at its limit ({so_many} brought {so_much})");
+        let so_much = if is_same { format!("the same {}/s", format_number(first_per_s)) } else { gave };
+        let summary = format!("the target is at its limit ({so_many} gave {so_much})");
         let advice = if other < first && change >= ABOUT { about(other_per_s) } else { String::new() };
         return make_ruling(LimitedBy::Target, summary, rates + &target, &advice);
     }
     if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
         let more = if other > first { about(other_per_s) } else { String::new() };
-        let summary = format!("the target is near its limit ({so_many} brought {brought})");
+        let summary = format!("the target is near its limit ({so_many} gave {gave})");
         return make_ruling(LimitedBy::Knee, summary, rates, &more);
     }
     None
@@ -135,7 +135,7 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
         let is_short = load.usually_left.is_none() || may_grow(load) || may_queue(load);
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
-        let ended = "neither what was due nor what has ended tells".to_owned();
+        let ended = "the numbers of due and finished requests do not tell".to_owned();
         let reason = grows.map_or(ended, |Backlog { before, last, least, .. }| {
             let waiting = waiting_for_connections(load);
             let [mean, before, last] = [before.midpoint(last) + waiting, before, last].map(format_number);
@@ -145,7 +145,7 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
                 }
                 Some(least) => {
                     let waited = if waiting < 0.5 { "" } else { " or waited for a connection" };
-                    format!("{mean} requests were in flight{waited} on average and {least} at the quietest time, a queue as of a target at its limit")
+                    format!("{mean} requests were in flight{waited} on average and {least} at the quietest time, like the queue of a target at its limit")
                 }
                 None => {
                     format!("{before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
@@ -166,7 +166,7 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
         (Probe { failed: Some(failed), needed_s, up, .. }, ..) => {
             let longer = needed_s.and_then(|time_s| would(*up, time_s));
-            (format!("the probe after the run tells nothing: {failed}"), longer)
+            (format!("the probe after the run was inconclusive: {failed}"), longer)
         }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
             // Converts an elasticity to the change of the rate at this ratio of requests in flight.

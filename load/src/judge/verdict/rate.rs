@@ -91,22 +91,25 @@ fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
 /// A rate that the target did not keep up with.
 pub(super) fn rule_on_overload(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
-    let asked =
-        format!("asked {} requests/s, reached {}", format_number(load.asked_per_s?), format_number(load.rate_per_s));
+    let asked = format!(
+        "asked for {} requests/s, reached {}",
+        format_number(load.asked_per_s?),
+        format_number(load.rate_per_s)
+    );
     if load.quiet_s >= OUTAGE * load.elapsed_s {
-        let reason = format!("for {} in all; {asked}", format_seconds(load.quiet_s));
+        let reason = format!("no response for {} in total; {asked}", format_seconds(load.quiet_s));
         return make_ruling(LimitedBy::Target, "the target fell silent", reason, "find out what stops it");
     }
-    let growth = load.growth.map(|growth| format!("latency growing by {} a second", format_time(growth * 1e6)));
+    let growth = load.growth.map(|growth| format!("latency grew by {} a second", format_time(growth * 1e6)));
     let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
     let said = |behind: u64| match load.overrun_s.filter(|_| load.left.is_some_and(|left| left < behind)) {
-        Some(overrun_s) => format!("ending {} after the last request was due", format_time(overrun_s * 1e6)),
+        Some(overrun_s) => format!("the run ended {} after the last request was due", format_time(overrun_s * 1e6)),
         None => format!("{} unsent or in flight at the end", format_count(behind, "request")),
     };
     let left = load.behind().filter(is_left).map(said);
     let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
-    let unsent = unsent.map(|sent| format!("only {} of what was due was sent", format_percent(sent)));
+    let unsent = unsent.map(|sent| format!("only {} of the due requests were sent", format_percent(sent)));
     let is_behind = growth.is_some() && is_backlog(load) || left.is_some() && !may_be_chance(load);
     let is_sent = unsent.is_none();
     let why = growth.or(left).or(unsent).or(some_left);
@@ -125,7 +128,7 @@ pub(super) fn rule_on_overload(evidence: &Evidence) -> Option<Ruling> {
         let more = format!("allow more ({})", load.room.unwrap_or_default().option());
         let (limited_by, summary, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
             Some(Elasticity { high, .. }) if high < Elasticity::STAYS => {
-                (LimitedBy::Target, "the target is at its limit (more in flight brought no more)", String::new())
+                (LimitedBy::Target, "the target is at its limit (more in flight gave no higher rate)", String::new())
             }
             Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
                 (LimitedBy::Connections, "the number of requests in flight is the limit", more)
@@ -133,41 +136,36 @@ pub(super) fn rule_on_overload(evidence: &Evidence) -> Option<Ruling> {
             _ => (
                 LimitedBy::Unclear,
                 "the rate was not reached, and the limit is unclear",
-                more + ": if it reaches no more, the target is the limit",
+                more + ": if the rate stays the same, the target is the limit",
             ),
         };
         let rates =
             filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.describe_rates());
-        let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
+        let reason = format!("{asked}; {why}, with {full}{rates}{besides}");
         return Some(make_ruling(limited_by, summary, reason, &advice)?.saying(WAITING));
     }
     if refuses_too_many(load) {
-        let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
+        let begins = if is_sent { "requests were sent and answered, but".to_owned() } else { format!("{asked};") };
         let reason = format!("{begins} {}", describe_refusals(load));
         return Some(
-            make_ruling(
-                LimitedBy::Target,
-                "the target did not cope with the rate",
-                reason,
-                "find out why it refuses them",
-            )?
-            .saying(&[NoteId::Statuses]),
+            make_ruling(LimitedBy::Target, "the target did not handle the rate", reason, "find out why")?
+                .saying(&[NoteId::Statuses]),
         );
     }
     if let Some(failed) = failed {
         return make_ruling(
             LimitedBy::Target,
-            "the target did not cope with the rate",
-            format!("{asked}: {failed}"),
+            "the target did not handle the rate",
+            format!("{asked}; {failed}"),
             advice_on_failures(load).unwrap_or("find out why"),
         );
     }
     let why = why?;
     if !is_behind {
-        return Some(unclear_ruling(UNTOLD, format!("{asked}: {why}"), None));
+        return Some(unclear_ruling(UNTOLD, format!("{asked}; {why}"), None));
     }
     Some(
-        make_ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?
+        make_ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}; {why}"), "")?
             .saying(WAITING),
     )
 }

@@ -45,7 +45,7 @@ pub(super) fn rule_on_dead_target(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
     let why: Vec<String> = ended.into_iter().chain(describe_failures(load)).collect();
-    let reason = format!("{} before the end: {}", format_seconds(load.silent_at_end_s), why.join("; "));
+    let reason = format!("no response in the last {}; {}", format_seconds(load.silent_at_end_s), why.join("; "));
     make_ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
 }
 
@@ -82,17 +82,18 @@ pub(super) fn rule_on_silence(evidence: &Evidence) -> Option<Ruling> {
     is_often_silent(load).then_some(())?;
     let why = describe_failures(load)
         .filter(|_| fails_often(load))
-        .map_or_else(|| generator_utilization_clause(evidence), |why| format!(": {why}"));
+        .map_or_else(|| generator_utilization_clause(evidence), |why| format!("; {why}"));
     // A port that expects another protocol closes connections without a response.
     if load.is_mute && load.failed_requests() > 0 {
         return make_ruling(
             LimitedBy::Target,
             "the target sent nothing at all",
             describe_failures(load)?,
-            "does it speak this version of HTTP at that port, with or without TLS?",
+            "check the port, the version of HTTP, and http:// or https://",
         );
     }
-    let reason = format!("for {} of {} in all{why}", format_seconds(load.quiet_s), format_seconds(load.elapsed_s));
+    let reason =
+        format!("no response for {} of {} in total{why}", format_seconds(load.quiet_s), format_seconds(load.elapsed_s));
     make_ruling(
         LimitedBy::Target,
         "the target fell silent",
@@ -117,13 +118,8 @@ pub(super) fn rule_on_hanging_requests(Evidence { load, .. }: &Evidence) -> Opti
     let reason =
         format!("{} at the end, after at least a second{slowest}{latencies}", format_number(load.hanging as f64));
     Some(
-        make_ruling(
-            LimitedBy::Target,
-            "the target left requests unanswered",
-            reason,
-            "find out why it does not respond to them",
-        )?
-        .saying(&[NoteId::Hanging]),
+        make_ruling(LimitedBy::Target, "the target left requests unanswered", reason, "find out why")?
+            .saying(&[NoteId::Hanging]),
     )
 }
 
@@ -139,8 +135,8 @@ pub(super) fn describe_idle_target(evidence: &Evidence) -> Option<String> {
         let (name, busiest) = (&target.name, format_percent(target.busiest_thread));
         let in_flight = format_number(load.in_flight.round());
         format!(
-            "; the target ({name}) waited for something else than a processor (a lock, a disk, a timer, another service): its busiest thread was \
-             {busiest} busy while {in_flight} were in flight"
+            "; the target ({name}) waited, but not for a processor (perhaps for a lock, disk, timer or other service): \
+             its busiest thread was {busiest} busy with {in_flight} requests in flight"
         )
     })
 }

@@ -33,11 +33,10 @@ fn thread_usage(threads: &[Thread]) -> Option<String> {
     Some(match threads {
         [only] => format!("onrush's thread {}", words(only)),
         few if few.len() <= LISTED => {
-            let each =
-                (1..).zip(few).map(|(thread, it): (usize, _)| format!("thread {thread} of onrush {}", words(it)));
+            let each = (1..).zip(few).map(|(thread, it): (usize, _)| format!("onrush's thread {thread} {}", words(it)));
             each.collect::<Vec<_>>().join(", ")
         }
-        many => format!("of {} threads of onrush the busiest {}", many.len(), words(busiest)),
+        many => format!("the busiest of onrush's {} threads {}", many.len(), words(busiest)),
     })
 }
 
@@ -67,8 +66,8 @@ fn connection_usage(load: &Load) -> String {
 
 fn target_usage(target: Option<&Target>) -> Option<String> {
     let Target { name, busiest_thread, cpus_used, cpus_allowed, queued, .. } = target?;
-    let queued =
-        queued.map_or(String::new(), |queued| format!(", one waited for a processor {}", format_percent(queued)));
+    let queued = queued
+        .map_or(String::new(), |queued| format!(", one waited for a processor {} of the time", format_percent(queued)));
     Some(format!(
         "{name} used {} of {} processors, its busiest thread worked {} of the time{queued}",
         format_number(*cpus_used),

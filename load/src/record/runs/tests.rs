@@ -303,7 +303,7 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
     let said = |runs: &[Document]| sum(runs).verdict.unwrap().to_string();
     let (even, steady) = (Some(probe(1_000, [-0.1, 0.1])), Some(probe(980, [-0.1, 0.2])));
     let both = [with(0, even.clone()), with(12_000, steady.clone())];
-    let expected = "the target is at its limit (three quarters in flight brought the same 1,000/s): 1,000/s with 16 in flight, \
+    let expected = "the target is at its limit (three quarters in flight gave the same 1,000/s): 1,000/s with 16 in flight, \
                     990/s with 12 in flight";
     assert_eq!(said(&both), expected);
     let found = evidence(&sum(&both)).probe.clone().unwrap();
@@ -319,15 +319,15 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
         (
             5_000,
             steady.clone(),
-            "the probe after the run tells nothing: probes after runs at the same time disturb each other",
+            "the probe after the run was inconclusive: probes after runs at the same time disturb each other",
         ),
-        (12_000, None, "the probe after the run tells nothing: only some of the runs had one"),
+        (12_000, None, "the probe after the run was inconclusive: only some of the runs had one"),
         (
             12_000,
             Some(more),
-            "the probe after the run tells nothing: the runs had probes with different numbers in flight",
+            "the probe after the run was inconclusive: the runs had probes with different numbers in flight",
         ),
-        (12_000, Some(interrupted), "the probe after the run tells nothing: a signal ended it"),
+        (12_000, Some(interrupted), "the probe after the run was inconclusive: a signal ended it"),
         (12_000, Some(short.clone()), "--probe 7s may tell"),
     ] {
         let said = said(&[with(0, even.clone()), with(began_ms, other)]);

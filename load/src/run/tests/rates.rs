@@ -58,7 +58,7 @@ fn arrival_lulls_prove_no_rate() {
     let words = "-t1 -c200 -R45 -d10s --seed 10214 --arrivals poisson";
     let (plan, outcome, _) = simulate_plan(words, scenario, &mut virtual_clock(), &Interrupt::default());
     let verdict = Document::judged(&plan, &outcome).verdict.expect("there is evidence");
-    let why = "on average and 19 at the quietest time, a queue as of a target at its limit";
+    let why = "on average and 19 at the quietest time, like the queue of a target at its limit";
     assert!(verdict.limited_by == LimitedBy::Unclear && verdict.reason.ends_with(why), "{verdict}");
 }
 

@@ -42,10 +42,10 @@ fn lost_machines_have_their_time() {
     outcome.totals.counters.occupancy.open_ns /= 2;
     for (machine, words) in [
         (lost("no message for 5 s", 3_200, None), "no message for 5 s; what it did from 3.2 s on is missing"),
-        (lost("it has ended", 0, None), "it has ended; nothing that it did is in the result"),
+        (lost("it has ended", 0, None), "it has ended; nothing it did is in the result"),
         (
             lost("it has ended", 10_000, None),
-            "it has ended; everything that it measured has arrived, except its final report",
+            "it has ended; everything it measured has arrived, except its final report",
         ),
         (
             lost("stopped by a signal", 1_300, Some(0.2)),
@@ -75,11 +75,12 @@ fn lost_machines_explain_missing_measurements() {
 #[test]
 fn machines_with_shifted_times_are_named() {
     let late = MachineShare { late: Duration::from_nanos(447_828_582), ..half("b") };
-    let words = "machine 2 (b) began to measure 447.83ms after the others: the order to begin came late, or it was stopped; what it \
-                 measured is of another time by that much";
+    let words = "machine 2 (b) began to measure 447.83ms after the others: its start order came late, or it was stopped; its \
+                 figures are shifted by as much";
     assert_eq!(said_of_both(good(), [half("a"), late]), [words]);
     let short = MachineShare { elapsed: Duration::from_millis(1_100), ..half("b") };
-    let words = "machine 2 (b) measured until 1.1 s of 10.0 s only: it was probably stopped then, and its part of the load was missing";
+    let words = "machine 2 (b) measured only until 1.1 s of 10.0 s: it was probably stopped, and its part of the load was missing \
+                 from then on";
     assert_eq!(said_of_both(good(), [half("a"), short]), [words]);
     let ends_soon = MachineShare { elapsed: Duration::from_millis(9_900), ..half("b") };
     assert_eq!(said_of_both(good(), [half("a"), ends_soon]), Vec::<String>::new());

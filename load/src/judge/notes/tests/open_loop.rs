@@ -53,7 +53,7 @@ fn closing_idle_connections_raises_no_doubt() {
     assert_eq!(said(&outcome), [words]);
     outcome.totals.counters.returned = 3;
     let words = "the server closed connections between requests, or answered a request with 408 and closed, 117 times; \
-                 onrush reconnected, and sent 3 requests again";
+                 onrush reconnected and sent 3 requests again";
     assert_eq!(said(&outcome), [words]);
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     assert_eq!(said_of(&wrk2, &outcome), Vec::<String>::new(), "where those are errors");
@@ -80,14 +80,12 @@ fn working_for(spun_ms: u64) -> Vec<WorkerShare> {
 #[test]
 fn missed_rates_name_the_shortage() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s); 6,000 were still unsent at the end";
+    let words = "only 10,000 of 16,000 due requests were sent (1,000/s), and 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
     let mut working = behind();
     working.workers = working_for(0);
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): the 2 threads were always busy; add threads (-t) \
-                 or machines";
-    let waiting = "6,000 were still unsent at the end";
-    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}; {waiting}")]);
+    let why = "the 2 threads were always busy; add threads (-t) or machines";
+    assert_eq!(said_of(&with_rate(1_600), &working), [format!("{words}: {why}")]);
     working.workers = working_for(5_000);
     assert!(!said_of(&with_rate(1_600), &working)[0].contains("threads"), "time spent busy-polling is not work");
     working.workers = working_for(0);
@@ -115,29 +113,22 @@ fn rising_latencies_depend_on_run_length() {
         outcome.timeline.rows = seconds.into_iter().map(row).collect();
         said_of(&with_rate(1_600), &outcome).remove(0)
     };
-    let grows = ", so latencies grow with the length of the run";
-    assert!(of([1, 2, 3, 4, 5, 6]).ends_with(grows), "{}", of([1, 2, 3, 4, 5, 6]));
-    assert!(!of([1, 9, 1, 9, 1, 9]).ends_with(grows), "it is slow at times");
-    assert!(!of([1, 2, 3, 3, 3, 3]).ends_with(grows), "the backlog stays as it is");
+    let grows = "6,000 were still unsent at the end, so latencies grow with the length of the run: the 2 threads";
+    assert!(of([1, 2, 3, 4, 5, 6]).contains(grows), "{}", of([1, 2, 3, 4, 5, 6]));
+    assert!(!of([1, 9, 1, 9, 1, 9]).contains(grows), "it is slow at times");
+    assert!(!of([1, 2, 3, 3, 3, 3]).contains(grows), "the backlog stays as it is");
 }
 
 #[test]
 fn warm_up_leftovers_count_as_asked() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
-    let words = "only 10,000 of 14,000 due requests were sent (1,000/s); 6,000 of those due were left over from the \
-                 warm-up; 4,000 were still unsent at the end";
+    let words = "only 10,000 of 14,000 due requests (6,000 left over from the warm-up) were sent (1,000/s), and 4,000 \
+                 were still unsent at the end";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
     // One request in a hundred seconds does not show in the rate.
     let mut long = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (13_999, 1, 4_000));
     long.elapsed = Duration::from_secs(101);
     assert!(!said_of(&with_rate(140), &long)[0].contains("warm-up"));
-}
-
-#[test]
-fn single_waiting_requests_are_singular() {
-    let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
-    let said = said_of(&with_rate(1_100), &one);
-    assert!(said[0].ends_with("; 1 was still unsent at the end"), "{said:?}");
 }
 
 #[test]
@@ -156,10 +147,8 @@ fn connections_without_due_requests_do_not_pause() {
 fn runs_without_due_requests_blame_nobody() {
     let mut outcome = changed(|open_loop| *open_loop = OpenLoopStats::default());
     outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
-    let words = "no request was due while the run was measured: use a longer run or a higher rate";
+    let words = "no request was due while the run was measured; use a longer run or a higher rate";
     assert_eq!(said(&outcome), [words]);
-    outcome.totals.open_loop.as_mut().unwrap().due = 1;
-    assert_eq!(said(&outcome)[0], "no request could be sent");
 }
 
 /// Scheduled requests with all ten connections busy for `busy_s` of ten seconds; responses took 10 ms.
@@ -206,11 +195,10 @@ fn with_streams(mut plan: Plan) -> Plan {
 #[test]
 fn http2_needs_are_requests_in_flight() {
     let plan = with_streams(with_rate(1_600));
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all connections had as many requests in flight as \
-                 allowed (20 in all); about 24 requests in flight would be needed; use --streams 3; 6,000 were still \
-                 unsent at the end";
-    assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
-    let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
+    let words = ": all connections had as many requests in flight as allowed (20 in total); about 24 requests in flight would \
+                 be needed; use --streams 3";
+    assert!(crowded_of(&plan, 9, 6_000, &[10, 9])[0].ends_with(words));
+    let words = "responses took 4.00ms while fewer than half as many were in flight, and 10.00ms on average";
     assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
     // Each of 20 requests in flight, and of the requests that waited at the same time.
     assert!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10])[0].ends_with("; use --streams 4"));
@@ -219,13 +207,12 @@ fn http2_needs_are_requests_in_flight() {
 #[test]
 fn busy_connections_name_the_number_needed() {
     // 16 are in flight, plus a margin of twice the square root of 16.
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all 10 connections were busy; about 24 connections \
-                 would be needed; use -c 24; 6,000 were still unsent at the end";
-    assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [words]);
-    let words = "; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: the target \
-                 may be the limit; ";
-    assert!(crowded(1_600, 9, 6_000, &[3, 5])[0].contains(words));
-    assert!(crowded(1_600, 9, 6_000, &[])[0].contains("; more connections may help (-c); "));
+    let words = ": all 10 connections were busy; about 24 connections would be needed; use -c 24";
+    assert!(crowded(1_600, 9, 6_000, &[10, 9])[0].ends_with(words));
+    let words = "; responses took 4.00ms while fewer than half of the connections were busy, and 10.00ms on average: the target \
+                 may be the limit";
+    assert!(crowded(1_600, 9, 6_000, &[3, 5])[0].ends_with(words));
+    assert!(crowded(1_600, 9, 6_000, &[])[0].ends_with("; more connections may help (-c)"));
     // All were sent, but some late: 20 waited at one time, or 2 where ten would suffice on average.
     let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 connections would be needed; use -c 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
@@ -261,8 +248,9 @@ fn dominant_catch_up_limits_are_blamed() {
         (open_loop.held_back, open_loop.all_busy_ns) = (held_back, 10_000 * MS);
         said_of(&plan, &outcome)
     };
-    let words = "only 10,000 of 16,000 due requests were sent (1,000/s): --catch-up 1.25 held the others back; without it, late requests are sent as soon as a connection is free; 6,000 were still unsent at the end";
-    assert_eq!(of(3_001), [words]);
+    let words =
+        ": --catch-up 1.25 held the others back; without it, late requests are sent as soon as a connection is free";
+    assert!(of(3_001)[0].ends_with(words), "{:?}", of(3_001));
     assert!(of(3_000)[0].contains("busy"), "{:?}", of(3_000));
 }
 
@@ -281,7 +269,7 @@ fn connections_are_not_advised_for_an_unresponsive_target() {
         said.into_iter().filter(|words| words.contains("busy")).collect::<Vec<_>>()
     };
     assert!(of(0, 1_500, 1_500)[0].ends_with("; the target sent no response during that time"));
-    assert!(of(1_500, 1_500, 1_500)[0].contains(": all 10 connections were busy while the target sent no response; "));
+    assert!(of(1_500, 1_500, 1_500)[0].ends_with(": all 10 connections were busy while the target sent no response"));
     // No number of connections is enough for a silent target.
     let advice = "; more connections may not help: they were probably not the limit";
     assert!(of(0, 6_000, 1_500)[0].ends_with(advice));
@@ -370,7 +358,7 @@ fn staged_runs_advise_no_longer_duration() {
     let mut plan = with_rate(1_000);
     plan.stop.requests = Some(20_000);
     let advised = |plan: &Plan| {
-        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("completed: ")?.1.to_owned()))
+        said_of(plan, &kept()).into_iter().find_map(|line| Some(line.split_once("completed; ")?.1.to_owned()))
     };
     assert_eq!(advised(&plan).as_deref(), Some("use a longer -d"));
     plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
@@ -393,24 +381,24 @@ fn late_and_dropped_requests_are_noted() {
         })
     };
     let late = late_too(|_| ());
-    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms after they were due (delay of all requests: p99 \
-                 5.00ms, max 40.00ms); latencies count from when requests were due, so they include the delay";
+    let words = "200 of 10,000 requests (2.00 %) were sent more than 1 ms late, which latencies include (delay of all \
+                 requests: p99 5.00ms, max 40.00ms)";
     assert_eq!(said_of(&with_rate(1_000), &late), [words]);
     let mut stalled = late_too(|_| ());
     stalled.stalls = vec![Gap { from_ns: 1_000 * MS, until_ns: 1_150 * MS }];
-    let reason = format!("{words}; onrush itself was stalled for 150.00ms in all");
+    let reason = format!("{words}: onrush itself was stalled for 150.00ms in total");
     assert_eq!(said_of(&with_rate(1_000), &stalled), [reason]);
     let mut blocked = stalled.clone();
     let activity = Activity { wall_ns: 10_000 * MS, held_up_ns: 300 * MS, ..Activity::default() };
     let counters = blocked.totals.counters;
     blocked.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
-    let reason = format!("{words}; callbacks of the script held up a thread of onrush for 3 % of the time");
+    let reason = format!("{words}: the script's callbacks held up a thread of onrush for 3 % of the time");
     assert_eq!(said_of(&with_rate(1_000), &blocked), [reason]);
     let mut waited = late_too(|_| ());
     let activity = Activity { wall_ns: 10_000 * MS, user_ns: MS, queued_ns: Some(1_200 * MS), ..Activity::default() };
     let counters = waited.totals.counters;
     waited.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
-    let reason = format!("{words}; a thread of onrush waited for a processor for 12 % of the time");
+    let reason = format!("{words}: a thread of onrush waited for a processor for 12 % of the time");
     assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
     // All connections were busy long enough to make as many requests late.
     let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
@@ -420,10 +408,10 @@ fn late_and_dropped_requests_are_noted() {
     );
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(500)), ..schedule(1_000) });
-    assert!(said_of(&plan, &late)[0].contains(" were sent more than 1.5 ms after they were due "));
+    assert!(said_of(&plan, &late)[0].contains(" were sent more than 1.5 ms late, "));
     let dropped = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_037, 37));
-    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); the mean \
-                 and the maximum leave them out, and percentiles count each like others that waited so long";
+    let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); mean and \
+                 maximum leave them out, percentiles estimate them";
     assert_eq!(said(&dropped), [words]);
     let carried = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.dropped) = (1, 36, 37));
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");
@@ -443,20 +431,20 @@ fn bursts_on_few_connections_explain_lateness() {
         outcome.batch = batch;
         speak(&mut outcome, plan);
         let words = said_of(plan, &outcome)[0].clone();
-        words.split_once("include the delay").unwrap().1.to_owned()
+        words.split_once("max 20.00us)").unwrap().1.to_owned()
     };
     assert_eq!(of(&with_burst(10), 1), "");
     let mut plan = with_burst(50);
-    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: use -c 50 or --max-inflight 50");
+    assert_eq!(of(&plan, 1), ": bursts of 50 requests met only 10 connections; use -c 50 or --max-inflight 50");
     let crowded = crowded_of(&plan, 2, 0, &[10]);
     assert_eq!(crowded, Vec::<String>::new(), "with another number");
-    assert_eq!(of(&plan, 4), "; bursts of 50 requests met only 10 connections: use -c 13 or --max-inflight 52");
+    assert_eq!(of(&plan, 4), ": bursts of 50 requests met only 10 connections; use -c 13 or --max-inflight 52");
     let streams = with_streams(plan.clone());
-    assert_eq!(of(&streams, 1), "; bursts of 50 requests met room for only 20: use --max-inflight 50");
+    assert_eq!(of(&streams, 1), ": bursts of 50 requests met room for only 20; use --max-inflight 50");
     assert_eq!(of(&with_streams(with_burst(20)), 1), "");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
     plan.levels = Some(ConnectionLevels { stages: Vec::new(), part: Partition::WHOLE });
-    assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: raise --stages c= to 50");
+    assert_eq!(of(&plan, 1), ": bursts of 50 requests met only 10 connections; raise --stages c= to 50");
 }
 
 #[test]
@@ -465,8 +453,8 @@ fn slice_waits_are_noted() {
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
     let sliced = |mean: &str| {
         format!(
-            "sends were grouped into slices of 200us (--send-slice), which delays each by at most 200us; the mean \
-             lateness, other causes included, is {mean}"
+            "sends were grouped into slices of 200us (--send-slice), which delays each by up to as much; requests \
+             were {mean} late on average, for any reason"
         )
     };
     assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);

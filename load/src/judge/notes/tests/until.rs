@@ -22,7 +22,7 @@ fn until(reached: bool, seconds: u64, terms: Vec<MetricPrecision>) -> Outcome {
 #[test]
 fn precision_is_noted_with_what_is_missing() {
     let (p99, rate) = (known("p99 ± 2%", Ok((0.018_7, 24))), known("rate+-2%", Ok((0.004, 24))));
-    let line = "the run ended because its figures were precise enough after 24.00s (95 % confidence): p99 is known to ±1.87 % and rate is known to \
+    let line = "the run ended after 24.00s because its figures were precise enough (95 % confidence): p99 to ±1.87 % and rate to \
          ±0.40 %";
     assert_eq!(said(&until(true, 24, vec![p99.clone(), rate])), [line]);
     let unsure = known("p50+-2%", Ok((0.034_1, 20)));
@@ -36,7 +36,7 @@ fn precision_is_noted_with_what_is_missing() {
             .unwrap()
     };
     let mut outcome = until(false, 10, vec![known("p99+-2%", Err(Unknown::Short))]);
-    assert_eq!(missing(&outcome), ", because that takes a run of at least 20 s; measure longer (-d)");
+    assert_eq!(missing(&outcome), ", because the run was shorter than 20 s; measure longer (-d)");
     outcome.elapsed = Duration::from_secs(20);
     let few = ", because the run has fewer than 20 sections of 1,000 responses; measure longer (-d)";
     assert_eq!(missing(&outcome), few);

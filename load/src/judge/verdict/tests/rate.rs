@@ -1,160 +1,223 @@
 //! Verdicts on rates.
 
+use LimitedBy::{Connections, Schedule, Target as TargetLimit, Unclear};
+
 use super::*;
+
+/// The verdict on a kept rate after a change.
+fn verdict_at_rate(change: impl FnOnce(&mut Evidence)) -> Verdict {
+    verdict_after(|evidence| {
+        keep_rate(evidence);
+        change(evidence);
+    })
+}
 
 /// An open loop that used all of its connections in the end. With two in use, responses took `calm_ms`.
 fn fill_connections(evidence: &mut Evidence, calm_ms: f64) {
-    evidence.load.backlog = Some(Backlog { before: 9.0, last: 9.0, least: Some(9.0), waiting: 0.0, last_per_s: 500.0 });
+    let (calm_us, calm_in_flight) = (Some(calm_ms * MS), Some(2.0));
+    evidence.latency = evidence.latency.map(|it| Latency { calm_us, calm: 1_000, calm_in_flight, ..it });
     let load = &mut evidence.load;
     (load.left, load.crowded, load.in_flight, load.dispersion) = (Some(50), Some(0.9), 9.0, Some(1.0));
-    let few =
-        Latency { calm_us: Some(calm_ms * MS), calm: 1_000, calm_in_flight: Some(2.0), ..evidence.latency.unwrap() };
-    evidence.latency = Some(few);
+    load.backlog = backlog([9.0; 2], Some(9.0), 0.0);
 }
+
+fn backlog([before, last]: [f64; 2], least: Option<f64>, waiting: f64) -> Option<Backlog> {
+    Some(Backlog { before, last, least, waiting, last_per_s: 500.0 })
+}
+
+const BEHIND: &str = "the target fell behind the rate";
+const UNHANDLED: &str = "the target did not handle the rate";
+const ASKED: &str = "asked for 500 requests/s, reached 500";
+const ALLOW_MORE: &str = "allow more (-c): if the rate stays the same, the target is the limit";
+
+/// A change, the verdicts with two values, and the end of the sentence with the second.
+type RateCase<'a> = (ValueChange, [(f64, LimitedBy); 2], &'a str);
 
 #[test]
 fn rates_are_judged_by_due_and_ended() {
-    let said = |change: EvidenceChange| {
-        let verdict = verdict_after(|evidence| {
-            keep_rate(evidence);
-            change(evidence);
-        });
-        verdict.to_string()
-    };
-    for (change, expected) in [
-        ((|_| ()) as EvidenceChange, "the target kept up with 500 requests/s: 9.9 in flight on average"),
-        (|evidence| evidence.load.completed = 4, "the target kept up with 500 requests/s: 9.9 in flight on average"),
+    let table: [RateCase<'_>; 20] = [
         (
-            |evidence| (evidence.load.growth, evidence.load.rate_per_s) = (Some(0.09), 410.0),
-            "the target fell behind the rate: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
+            |it, left| it.load.left = Some(left as u64),
+            [(9.0, Schedule), (10.0, TargetLimit)],
+            &format!("{BEHIND}: {ASKED}; 10 requests unsent or in flight at the end"),
         ),
         (
-            |evidence| evidence.load.growth = Some(0.0042),
-            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: latency growing by 4.20 ms a second",
+            |it, left| (it.load.left, it.load.usually_left) = (Some(left as u64), Some(1_000)),
+            [(50.0, Schedule), (51.0, Unclear)],
+            &format!("it is unclear whether the target kept up: {ASKED}; 51 requests unsent or in flight at the end"),
+        ),
+        // Three standard errors of the number of responses may be chance.
+        (
+            |it, left| (it.load.left, it.load.dispersion) = (Some(left as u64), Some(1.0)),
+            [(212.0, Unclear), (213.0, TargetLimit)],
+            "",
         ),
         (
-            |evidence| evidence.load.left = Some(50),
-            "the target fell behind the rate: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
+            |it, left| (it.load.left, it.load.dispersion) = (Some(left as u64), Some(0.0)),
+            [(67.0, Unclear), (68.0, TargetLimit)],
+            "",
         ),
         (
-            |evidence| {
-                let load = &mut evidence.load;
-                (load.left, load.overdue, load.overrun_s) = (Some(0), Some(50), Some(2.04));
+            |it, growth| it.load.growth = Some(growth),
+            [(0.014_1, Unclear), (0.014_2, TargetLimit)],
+            &format!("{BEHIND}: {ASKED}; latency grew by 14.2 ms a second"),
+        ),
+        (
+            |it, sent| it.load.sent = Some(sent),
+            [(0.99, Schedule), (0.98, Unclear)],
+            &format!("{ASKED}; only 98 % of the due requests were sent"),
+        ),
+        (
+            |it, quiet_s| it.load.quiet_s = quiet_s,
+            [(0.09, Schedule), (0.1, TargetLimit)],
+            &format!("the target fell silent: no response for 0.1 s in total; {ASKED}; find out what stops it"),
+        ),
+        (
+            |it, refused| it.load.refused = refused as u64,
+            [(49.0, Schedule), (50.0, TargetLimit)],
+            &format!(
+                "{UNHANDLED}: requests were sent and answered, but 1.0 % of the responses were neither 2xx nor 3xx; find \
+                 out why"
+            ),
+        ),
+        (
+            |it, failed| it.load.read_errors = failed as u64,
+            [(49.0, Schedule), (50.0, TargetLimit)],
+            &format!("{UNHANDLED}: {ASKED}; 50 requests failed; find out why"),
+        ),
+        (|it, late| it.load.timeouts = late as u64, [(49.0, Schedule), (50.0, TargetLimit)], ""),
+        (
+            |it, hanging| it.load.hanging = hanging as u64,
+            [(4.0, Schedule), (5.0, TargetLimit)],
+            "5 at the end, after at least a second and three times the slowest response; find out why",
+        ),
+        (
+            |it, hanging| (it.load.hanging, it.load.connections) = (hanging as u64, 1_000),
+            [(49.0, Schedule), (50.0, TargetLimit)],
+            "",
+        ),
+        // Numbers in flight that grow, or are large, by chance.
+        (
+            |it, last| it.load.backlog = backlog([4.0, last], None, 0.0),
+            [(18.8, Schedule), (18.9, Unclear)],
+            "4 requests were in flight earlier in the run and 18.9 later, which may be chance or a backlog; run longer (-d)",
+        ),
+        (
+            |it, mean| it.load.backlog = backlog([mean; 2], Some(0.0), 0.0),
+            [(11.1, Schedule), (11.2, Unclear)],
+            "11.2 requests were in flight on average and 0 at the quietest time, like the queue of a target at its limit; run \
+             longer (-d)",
+        ),
+        // Without a lack of connections, due requests waited for something else.
+        (
+            |it, crowded| {
+                (it.load.backlog, it.load.crowded) = (backlog([7.0; 2], Some(6.0), 100.0), Some(crowded));
+                it.load.elapsed_s = 3.0;
             },
-            "the target fell behind the rate: asked 500 requests/s, reached 500, ending 2.0 s after the last request was due",
+            [(0.049, Schedule), (0.05, Unclear)],
+            "107 requests were in flight or waited for a connection on average and 6 at the quietest time, like the queue of a \
+             target at its limit; run longer (-d)",
         ),
         (
-            |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
-            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (-c): if it reaches no more, the target is the limit",
+            |it, crowded| (it.load.left, it.load.crowded) = (Some(50), Some(crowded)),
+            [(0.049, TargetLimit), (0.05, Unclear)],
+            &format!(
+                "{ASKED}; 50 requests unsent or in flight at the end, with all 10 connections in use; {ALLOW_MORE}"
+            ),
         ),
+        // The rate with two and with nine in flight gives the elasticity.
         (
-            |evidence| {
-                fill_connections(evidence, 18.0);
-                (evidence.load.in_flight_max, evidence.load.room) = (Some(20), Some(Room::Streams));
+            fill_connections,
+            [(5.8, Unclear), (5.0, TargetLimit)],
+            "with all 10 connections in use; it answered 400/s with 2 in flight, 500/s with 9 in flight",
+        ),
+        (fill_connections, [(12.5, Unclear), (13.5, Connections)], "allow more (-c)"),
+        (fill_connections, [(18.0, Connections), (30.0, Unclear)], ALLOW_MORE),
+        (
+            |it, few| {
+                fill_connections(it, 4.0 * few / 2.0);
+                it.latency.as_mut().unwrap().calm_in_flight = Some(few);
             },
-            "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
-             with as many requests in flight as allowed (20); it answered 111/s with 2 in flight, 500/s with 9 in flight; \
-             allow more (--streams)",
+            [(4.5, TargetLimit), (4.6, Unclear)],
+            "",
         ),
-        (
-            |evidence| (evidence.load.left, evidence.load.dispersion) = (Some(200), Some(1.0)),
-            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
-        ),
-        (
-            |evidence| fill_connections(evidence, 4.0),
-            "the target is at its limit (more in flight brought no more): asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
-             connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
-        ),
-        (
-            |evidence| fill_connections(evidence, 18.0),
-            "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
-             with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (-c)",
-        ),
-        (
-            |evidence| {
-                fill_connections(evidence, 4.0);
-                evidence.latency.as_mut().unwrap().calm = 20;
-            },
-            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (-c): if it reaches no more, the target is the limit",
-        ),
-        (
-            |evidence| {
-                let load = &mut evidence.load;
-                (load.usually_left, load.left) = (Some(100), Some(40));
-                load.backlog =
-                    Some(Backlog { before: 12.0, last: 40.0, least: None, waiting: 0.0, last_per_s: 1_000.0 });
-            },
-            "it is unclear whether the target kept up: 12 requests were in flight \
-             earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
-        ),
-        (
-            |evidence| {
-                evidence.load.backlog =
-                    Some(Backlog { before: 17.0, last: 15.0, least: Some(4.0), waiting: 0.0, last_per_s: 1_000.0 })
-            },
-            "it is unclear whether the target kept up: 16 requests were in flight on average \
-             and 4 at the quietest time, a queue as of a target at its limit; run longer (-d)",
-        ),
-        (
-            |evidence| {
-                evidence.load.backlog =
-                    Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0), waiting: 0.0, last_per_s: 1_000.0 })
-            },
-            "the target kept up with 500 requests/s: 9.9 in flight on average",
-        ),
-        (
-            |evidence| {
-                let short = Backlog { before: 7.0, last: 7.0, least: Some(6.0), waiting: 100.0, last_per_s: 500.0 };
-                (evidence.load.backlog, evidence.load.crowded) = (Some(short), Some(0.5));
-            },
-            "it is unclear whether the target kept up: 107 requests were in flight or waited for a connection on average \
-             and 6 at the quietest time, a queue as of a target at its limit; run longer (-d)",
-        ),
-        (
-            |evidence| evidence.load.read_errors = 2_500,
-            "the target did not cope with the rate: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
-        ),
-        (
-            |evidence| evidence.load.sent = Some(0.8),
-            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: only 80 % of what was due was sent",
-        ),
-        (
-            |evidence| (evidence.load.sent, evidence.load.crowded) = (Some(0.8), Some(0.5)),
-            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
-             use; allow more (-c): if it reaches no more, the target is the limit",
-        ),
-        (
-            |evidence| evidence.load.refused = 4_150,
-            "the target did not cope with the rate: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
-             it refuses them",
-        ),
-        (
-            |evidence| {
-                (evidence.load.refused, evidence.load.sent, evidence.load.crowded) = (4_150, Some(0.4), Some(0.9))
-            },
-            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
-             use; 83 % of the responses were neither 2xx nor 3xx; allow more (-c): if it reaches no more, the \
-             target is the limit",
-        ),
-        (
-            |evidence| (evidence.load.refused, evidence.load.sent) = (4_150, Some(0.4)),
-            "the target did not cope with the rate: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
-             find out why it refuses them",
-        ),
-        (
-            |evidence| {
-                (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
-                evidence.target = Some(Target { busiest_thread: 0.99, ..visible_target() });
-            },
-            "it is unclear whether the target kept up: neither what was due nor what has ended tells; run longer (-d)",
-        ),
-        (
-            |evidence| evidence.load.quiet_s = 1.0,
-            "the target fell silent: for 1.0 s in all; asked 500 requests/s, reached 500; find out what stops it",
-        ),
-    ] {
-        assert_eq!(said(change), expected);
+    ];
+    for (number, (change, values, sentence)) in table.into_iter().enumerate() {
+        for (value, limited_by) in values {
+            let verdict = verdict_at_rate(|evidence| change(evidence, value));
+            assert_eq!(verdict.limited_by, limited_by, "{number}, {value}: {verdict}");
+        }
+        let verdict = verdict_at_rate(|evidence| change(evidence, values[1].0)).to_string();
+        assert!(verdict.ends_with(sentence), "{number}: {verdict}");
     }
+    assert_eq!(verdict_at_rate(|it| it.load.completed = 4).limited_by, Schedule, "few responses are enough");
+    let noisy = verdict_at_rate(|evidence| {
+        fill_connections(evidence, 4.0);
+        evidence.latency.as_mut().unwrap().calm = 20;
+    });
+    assert_eq!(noisy.limited_by, Unclear);
+}
+
+#[test]
+fn rate_verdicts_name_figures_and_remedy() {
+    let table: [(EvidenceChange, &str); 8] = [
+        (|_| (), "the target kept up with 500 requests/s: 9.9 in flight on average"),
+        (
+            |it| it.load.rate_per_s = 410.0,
+            "the target kept up with 500 requests/s: 410/s were answered, 9.9 in flight on average",
+        ),
+        (
+            |it| (it.load.left, it.load.overdue, it.load.overrun_s) = (Some(0), Some(50), Some(2.04)),
+            &format!("{BEHIND}: {ASKED}; the run ended 2.0 s after the last request was due"),
+        ),
+        (
+            |it| {
+                (it.load.refused, it.load.sent, it.load.crowded) = (4_150, Some(0.4), Some(0.9));
+                it.load.in_flight_max = Some(20);
+            },
+            &format!(
+                "the rate was not reached, and the limit is unclear: {ASKED}; only 40 % of the due requests were sent, with as \
+                 many requests in flight as allowed (20); 83 % of the responses were neither 2xx nor 3xx; {ALLOW_MORE}"
+            ),
+        ),
+        (
+            |it| {
+                fill_connections(it, 18.0);
+                (it.load.room, it.load.connections) = (Some(Room::MaxInflight), 11);
+            },
+            &format!(
+                "the number of requests in flight is the limit: {ASKED}; 50 requests unsent or in flight at the end, with all \
+                 connections of a thread in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more \
+                 (--max-inflight)"
+            ),
+        ),
+        (
+            |it| {
+                fill_connections(it, 4.0);
+                (it.load.in_flight_max, it.load.connections) = (Some(22), 11);
+            },
+            &format!(
+                "the target is at its limit (more in flight gave no higher rate): {ASKED}; 50 requests unsent or in flight at \
+                 the end, with as many requests in flight on a thread as allowed; it answered 500/s with 2 in flight, 500/s \
+                 with 9 in flight"
+            ),
+        ),
+        (
+            |it| (it.load.backlog, it.load.elapsed_s) = (backlog([17.0, 15.0], Some(4.0), 0.0), 2.9),
+            "it is unclear whether the target kept up: 16 requests were in flight on average, in a run too short to tell a \
+             queue from slow responses; run longer (-d)",
+        ),
+        (
+            |it| {
+                it.load.usually_left = None;
+                it.target = Some(Target { busiest_thread: 0.99, ..visible_target() });
+            },
+            "it is unclear whether the target kept up: the numbers of due and finished requests do not tell; run longer (-d)",
+        ),
+    ];
+    for (change, expected) in table {
+        assert_eq!(verdict_at_rate(change).to_string(), expected);
+    }
+    let refused = verdict_at_rate(|it| (it.load.refused, it.load.sent) = (4_150, Some(0.4)));
+    assert!(refused.reason.starts_with(&format!("{ASKED}; 83 % of the responses were")), "{refused}");
 }
