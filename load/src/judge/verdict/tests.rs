@@ -119,99 +119,40 @@ enum Kind {
 }
 use Kind::{Failure, Other, Wait};
 
-/// A rule: its verdict, a change for which it applies with the first value but not with the second, and the sentence
-/// with the first value (empty if another row has it).
-type Situation = (Kind, LimitedBy, ValueChange, [f64; 2], &'static str);
+/// A rule: its verdict, and a change for which it applies with the first value but not with the second.
+type Situation = (Kind, LimitedBy, ValueChange, [f64; 2]);
 
 /// Number of situations at the end of the list that leave room for a probe.
 const PROBED: usize = 5;
 
 /// Rules in their order.
 const SITUATIONS: [Situation; 26] = [
-    (
-        Other,
-        LimitedBy::Ports,
-        |it, missing| (it.load.without_port, it.load.missing) = (36, missing),
-        [0.5, 0.4],
-        "onrush ran out of local ports: 36 connection attempts failed, and 0.5 of 10 connections were missing on average; \
-         use more source addresses (-b), or widen net.ipv4.ip_local_port_range",
-    ),
-    (
-        Wait,
-        LimitedBy::GeneratorCpu,
-        |it, stalled_s| it.generator.stalled_s = stalled_s,
-        [0.5, 0.49],
-        "onrush itself was stalled: it was suspended or got no processor for 0.5 s of 10.0 s, which the latencies include; \
-         keep other programs off its processors",
-    ),
+    (Other, LimitedBy::Ports, |it, missing| (it.load.without_port, it.load.missing) = (36, missing), [0.5, 0.4]),
+    (Wait, LimitedBy::GeneratorCpu, |it, stalled_s| it.generator.stalled_s = stalled_s, [0.5, 0.49]),
     (
         Other,
         LimitedBy::GeneratorScript,
         |it, busy| it.generator.threads[0] = Thread { script: 0.45, ..thread(busy, 0.0) },
         [0.9, 0.89],
-        "the script is the limit (it takes too long): 1 of 2 threads was 90 % busy, and in the script for 45 % of the run; \
-         do less per request in the script, or use more threads (-t)",
     ),
-    (
-        Wait,
-        LimitedBy::GeneratorScript,
-        |it, held_up| it.generator.threads[0].held_up = held_up,
-        [0.05, 0.049],
-        "the script's callbacks held up onrush: 1 of 2 threads was blocked for 5.0 % of the run, which the latencies \
-         include; do not wait or compute for long in callbacks: pause with delay(), prepare in init()",
-    ),
+    (Wait, LimitedBy::GeneratorScript, |it, held_up| it.generator.threads[0].held_up = held_up, [0.05, 0.049]),
     (
         Other,
         LimitedBy::GeneratorCpu,
         |it, busy| it.generator.threads[1] = Thread { script: 0.44, ..thread(busy, 0.0) },
         [0.9, 0.89],
-        "onrush itself is the limit: 1 of 2 threads was 90 % busy; use more threads (-t), or another machine",
     ),
-    (
-        Wait,
-        LimitedBy::GeneratorCpu,
-        |it, queued| it.generator.threads[1] = thread(0.4, queued),
-        [0.2, 0.19],
-        "onrush itself is the limit (it lacked processors): 1 of 2 threads was waiting for a processor for 20 % of the time \
-         and working for 20 %: other programs used it; stop them, or give onrush its own processors (taskset)",
-    ),
-    (
-        Wait,
-        LimitedBy::GeneratorCpu,
-        |it, throttled_s| it.generator.throttled_s = Some(throttled_s),
-        [4.0, 3.9],
-        "onrush itself is the limit: its control group's limit took 20 % of its processor time; raise cpu.max",
-    ),
-    (
-        Wait,
-        LimitedBy::GeneratorCpu,
-        |it, stolen| it.machine.stolen = Some(stolen),
-        [0.2, 0.19],
-        "onrush itself is the limit: the hypervisor took 20 % of its processor time; use a machine with dedicated processors",
-    ),
-    (
-        Other,
-        LimitedBy::GeneratorScript,
-        |it, stopped| it.generator.stopped = stopped as u64,
-        [1.0, 0.0],
-        "the script is the limit: it ended 1 of 2 threads while the run went on; call thread:stop() in all threads at the \
-         end, or in none",
-    ),
+    (Wait, LimitedBy::GeneratorCpu, |it, queued| it.generator.threads[1] = thread(0.4, queued), [0.2, 0.19]),
+    (Wait, LimitedBy::GeneratorCpu, |it, throttled_s| it.generator.throttled_s = Some(throttled_s), [4.0, 3.9]),
+    (Wait, LimitedBy::GeneratorCpu, |it, stolen| it.machine.stolen = Some(stolen), [0.2, 0.19]),
+    (Other, LimitedBy::GeneratorScript, |it, stopped| it.generator.stopped = stopped as u64, [1.0, 0.0]),
     (
         Failure,
         LimitedBy::Target,
         |it, silent_s| (it.load.silent_at_end_s, it.load.failed_at_end, it.load.failed) = (silent_s, true, Some(3)),
         [1.0, 0.99],
-        "the target stopped responding: no response in the last 1.0 s; 3 requests failed; check the target's log",
     ),
-    (
-        Other,
-        LimitedBy::Connections,
-        |it, idle| (it.load.idle, it.load.places.pausing) = (Some(idle), 5.0),
-        [0.5, 0.49],
-        "idle connections are the limit: for 50 % of the time they paused for the script; use more connections (-c) or \
-         shorter pauses",
-    ),
+    (Other, LimitedBy::Connections, |it, idle| (it.load.idle, it.load.places.pausing) = (Some(idle), 5.0), [0.5, 0.49]),
     (
         Failure,
         LimitedBy::Target,
@@ -220,51 +161,21 @@ const SITUATIONS: [Situation; 26] = [
             it.load.failed = Some(1);
         },
         [1.0, 0.0],
-        "none of the target's responses could be read: 1 request failed (not an HTTP response)",
     ),
-    (
-        Failure,
-        LimitedBy::Target,
-        |it, quiet_s| it.load.quiet_s = quiet_s,
-        [2.5, 2.49],
-        "the target fell silent: no response for 2.5 s of 10.0 s in total; onrush's busiest thread was 29 % busy; find out \
-         what stops it",
-    ),
-    (
-        Other,
-        LimitedBy::Target,
-        |it, in_flight| (it.load.hanging, it.load.in_flight) = (1, in_flight),
-        [20.0, 21.0],
-        "the target left requests unanswered: 1 at the end, after at least a second and three times the slowest response; \
-         the latencies leave them out; find out why",
-    ),
-    (
-        Other,
-        LimitedBy::Target,
-        |it, missing| (it.target, it.load.missing) = (listening_target(2), missing),
-        [0.5, 0.4],
-        "the target accepts connections too slowly: its accept queue of 2 was full and overflowed 40 times, and 0.5 of 10 \
-         connections were missing on average; raise its backlog and net.core.somaxconn, or have it accept faster",
-    ),
+    (Failure, LimitedBy::Target, |it, quiet_s| it.load.quiet_s = quiet_s, [2.5, 2.49]),
+    (Other, LimitedBy::Target, |it, in_flight| (it.load.hanging, it.load.in_flight) = (1, in_flight), [20.0, 21.0]),
+    (Other, LimitedBy::Target, |it, missing| (it.target, it.load.missing) = (listening_target(2), missing), [0.5, 0.4]),
     (
         Other,
         LimitedBy::Target,
         |it, waiting| (it.target, it.load.missing) = (listening_target(waiting as u32), 5.0),
         [2.0, 1.0],
-        "",
     ),
-    (
-        Other,
-        LimitedBy::Network,
-        |it, lost| it.network = lost_segments(lost, 10, 0.0),
-        [0.01, 0.009_9],
-        "the network is the limit: 1.0 % of the segments were lost; check the links between the two machines (ip -s link, \
-         tc -s qdisc)",
-    ),
-    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(0.02, lost as u64, 0.0), [10.0, 9.0], ""),
-    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.1), [0.001, 0.000_9], ""),
+    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.0), [0.01, 0.009_9]),
+    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(0.02, lost as u64, 0.0), [10.0, 9.0]),
+    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.1), [0.001, 0.000_9]),
     // Retransmissions after 200 ms account for a quarter of 18 ms.
-    (Other, LimitedBy::Network, |it, each| it.network = lost_segments(0.001, 10, each), [0.023, 0.022], ""),
+    (Other, LimitedBy::Network, |it, each| it.network = lost_segments(0.001, 10, each), [0.023, 0.022]),
     (
         Other,
         LimitedBy::Target,
@@ -273,58 +184,67 @@ const SITUATIONS: [Situation; 26] = [
             it.network = Some(Network { half_answered: Some(0.3), ..Network::default() });
         },
         [0.25, 0.24],
-        "the target waits for delayed acknowledgements: 25 % of the latencies are about 40 ms, and in 30 % of the samples \
-         only part of the response had arrived, so it probably sends responses in pieces; have the target send each response \
-         in one piece, or set TCP_NODELAY",
     ),
-    (
-        Other,
-        LimitedBy::Connections,
-        |it, low| it.probe = Some(build_probe(10, 5, [500, 250], [low, 1.2])),
-        [0.71, 0.7],
-        "",
-    ),
-    (
-        Other,
-        LimitedBy::Target,
-        |it, high| it.probe = Some(build_probe(10, 5, [500, 499], [-0.1, high])),
-        [0.29, 0.3],
-        "",
-    ),
-    (Other, LimitedBy::Knee, |it, low| it.probe = Some(build_probe(10, 5, [500, 350], [low, 0.69])), [0.31, 0.3], ""),
+    (Other, LimitedBy::Connections, |it, low| it.probe = Some(build_probe(10, 5, [500, 250], [low, 1.2])), [0.71, 0.7]),
+    (Other, LimitedBy::Target, |it, high| it.probe = Some(build_probe(10, 5, [500, 499], [-0.1, high])), [0.29, 0.3]),
+    (Other, LimitedBy::Knee, |it, low| it.probe = Some(build_probe(10, 5, [500, 350], [low, 0.69])), [0.31, 0.3]),
     (
         Other,
         LimitedBy::Target,
         |it, busiest_thread| it.target = Some(Target { busiest_thread, ..visible_target() }),
         [0.9, 0.89],
-        "the target is at its limit: the busiest thread of nginx was 90 % busy; onrush's busiest thread was 29 % busy",
     ),
-    (
-        Other,
-        LimitedBy::Target,
-        |it, cpus_used| it.target = Some(Target { cpus_used, ..visible_target() }),
-        [1.8, 1.79],
-        "the target is at its limit: nginx used 1.8 of its 2 processors; onrush's busiest thread was 29 % busy",
-    ),
+    (Other, LimitedBy::Target, |it, cpus_used| it.target = Some(Target { cpus_used, ..visible_target() }), [1.8, 1.79]),
 ];
+
+/// The sentences of the situations, a line each; empty where another situation has it.
+const SENTENCES: &str = "\
+onrush ran out of local ports: 36 connection attempts failed, and 0.5 of 10 connections were missing on average; use more source addresses (-b), or widen net.ipv4.ip_local_port_range
+onrush itself was stalled: it was suspended or got no processor for 0.5 s of 10.0 s, which the latencies include; keep other programs off its processors
+the script is the limit (it takes too long): 1 of 2 threads was 90 % busy, and in the script for 45 % of the run; do less per request in the script, or use more threads (-t)
+the script's callbacks held up onrush: 1 of 2 threads was blocked for 5.0 % of the run, which the latencies include; do not wait or compute for long in callbacks: pause with delay(), prepare in init()
+onrush itself is the limit: 1 of 2 threads was 90 % busy; use more threads (-t), or another machine
+onrush itself is the limit (it lacked processors): 1 of 2 threads was waiting for a processor for 20 % of the time and working for 20 %: other programs used it; stop them, or give onrush its own processors (taskset)
+onrush itself is the limit: its control group's limit took 20 % of its processor time; raise cpu.max
+onrush itself is the limit: the hypervisor took 20 % of its processor time; use a machine with dedicated processors
+the script is the limit: it ended 1 of 2 threads while the run went on; call thread:stop() in all threads at the end, or in none
+the target stopped responding: no response in the last 1.0 s; 3 requests failed; check the target's log
+idle connections are the limit: for 50 % of the time they paused for the script; use more connections (-c) or shorter pauses
+none of the target's responses could be read: 1 request failed (not an HTTP response)
+the target fell silent: no response for 2.5 s of 10.0 s in total; onrush's busiest thread was 29 % busy; find out what stops it
+the target left requests unanswered: 1 at the end, after at least a second and three times the slowest response; the latencies leave them out; find out why
+the target accepts connections too slowly: its accept queue of 2 was full and overflowed 40 times, and 0.5 of 10 connections were missing on average; raise its backlog and net.core.somaxconn, or have it accept faster
+
+the network is the limit: 1.0 % of the segments were lost; check the links between the two machines (ip -s link, tc -s qdisc)
+
+
+
+the target waits for delayed acknowledgements: 25 % of the latencies are about 40 ms, and in 30 % of the samples only part of the response had arrived, so it probably sends responses in pieces; have the target send each response in one piece, or set TCP_NODELAY
+
+
+
+the target is at its limit: the busiest thread of nginx was 90 % busy; onrush's busiest thread was 29 % busy
+the target is at its limit: nginx used 1.8 of its 2 processors; onrush's busiest thread was 29 % busy
+";
 
 #[test]
 fn rules_apply_from_their_threshold() {
-    for (number, (_, limited_by, change, [applies, does_not], sentence)) in SITUATIONS.into_iter().enumerate() {
+    assert_eq!(SENTENCES.lines().count(), SITUATIONS.len());
+    for ((_, limited_by, change, [applies, does_not]), sentence) in SITUATIONS.into_iter().zip(SENTENCES.lines()) {
         let verdict = verdict_after(|evidence| change(evidence, applies));
-        assert_eq!(verdict.limited_by, limited_by, "situation {number}: {verdict}");
+        assert_eq!(verdict.limited_by, limited_by, "{verdict}");
         if !sentence.is_empty() {
             assert_eq!(verdict.to_string(), sentence);
         }
         let verdict = verdict_after(|evidence| change(evidence, does_not));
-        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "situation {number}: {verdict}");
+        assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{sentence}: {verdict}");
     }
 }
 
 #[test]
 fn earlier_rules_win() {
-    for (number, (kind, limited_by, first, [value, _], _)) in SITUATIONS.into_iter().enumerate() {
-        for (other_kind, _, second, [other_value, _], _) in SITUATIONS.into_iter().skip(number + 1) {
+    for (number, (kind, limited_by, first, [value, _])) in SITUATIONS.into_iter().enumerate() {
+        for (other_kind, _, second, [other_value, _]) in SITUATIONS.into_iter().skip(number + 1) {
             let limited_by = if (kind, other_kind) == (Wait, Failure) { LimitedBy::Target } else { limited_by };
             let verdict = verdict_after(|evidence| {
                 second(evidence, other_value);
@@ -337,7 +257,7 @@ fn earlier_rules_win() {
 
 #[test]
 fn target_failures_outweigh_waits() {
-    for (_, limited_by, wait, [value, _], _) in SITUATIONS.into_iter().filter(|(kind, ..)| *kind == Wait) {
+    for (_, limited_by, wait, [value, _]) in SITUATIONS.into_iter().filter(|(kind, ..)| *kind == Wait) {
         for (change, expected) in [
             // As many requests failed as were answered.
             ((|it| it.load.failed = Some(5_000)) as EvidenceChange, LimitedBy::Unclear),
@@ -385,7 +305,7 @@ fn only_undecided_closed_loops_need_a_probe() {
     assert!(needs_probe(&idle_evidence()));
     assert!(!needs_probe(&changed_evidence(keep_rate)), "a rate is judged by counts");
     assert!(needs_probe(&changed_evidence(|it| it.load.timeouts = 4_900)), "all that was late was answered");
-    for (number, (_, _, change, [value, _], _)) in SITUATIONS.into_iter().enumerate() {
+    for (number, (_, _, change, [value, _])) in SITUATIONS.into_iter().enumerate() {
         let evidence = changed_evidence(|evidence| change(evidence, value));
         assert_eq!(needs_probe(&evidence), number >= SITUATIONS.len() - PROBED, "situation {number}");
     }
@@ -461,9 +381,8 @@ fn only_targets_without_work_are_called_waiting() {
     }
 }
 
-/// A finding, a change for which it holds with the first value but not with the second, and the sentence with the first
-/// (empty if another row or another note has it).
-type FindingCase<'a> = (Finding, &'a dyn Fn(&mut Evidence, f64), [f64; 2], &'a str);
+/// A finding, and a change for which it holds with the first value but not with the second.
+type FindingCase<'a> = (Finding, &'a dyn Fn(&mut Evidence, f64), [f64; 2]);
 
 #[test]
 fn findings_have_thresholds_and_sentences() {
@@ -484,83 +403,69 @@ fn findings_have_thresholds_and_sentences() {
         (it.load.asked_per_s, it.load.lateness_p99_us) = (Some(505.0), Some(late_us));
     };
     let table: [FindingCase<'_>; 21] = [
-        (Finding::Stalled, &|it, stalled_s| it.generator.stalled_s = stalled_s, [0.2, 0.19], ""),
-        (
-            Finding::Throttled,
-            &|it, throttled_s| it.generator.throttled_s = Some(throttled_s),
-            [0.4, 0.39],
-            "the control group of onrush was throttled: its threads waited 0.4 s for a processor in total; raise cpu.max",
-        ),
+        (Finding::Throttled, &|it, throttled_s| it.generator.throttled_s = Some(throttled_s), [0.4, 0.39]),
         // Two processors for ten seconds. A part of a processor counts as one.
-        (
-            Finding::TargetThrottled,
-            &|it, throttled_s| it.target = throttled_target(2.0, throttled_s),
-            [0.4, 0.39],
-            "the control group of the target was throttled: its threads waited 0.4 s for a processor in total; raise cpu.max",
-        ),
-        (Finding::TargetThrottled, &|it, throttled_s| it.target = throttled_target(0.5, throttled_s), [0.2, 0.19], ""),
-        (Finding::TargetDied, &|it, silent_s| die(it, silent_s, 10.0), [1.0, 0.99], ""),
-        (Finding::TargetDied, &|it, silent_s| die(it, silent_s, 1.0), [0.2, 0.19], ""),
-        (
-            Finding::HotConnection,
-            &|it, times| it.load.hottest = Some(times),
-            [3.0, 2.9],
-            "one connection carried 3 times the mean number of requests: the load is unevenly distributed",
-        ),
-        (Finding::StallHidden, &|it, silent_s| it.load.silent_s = silent_s, [0.1, 0.0], ""),
-        (
-            Finding::Stolen,
-            &|it, stolen| it.machine.stolen = Some(stolen),
-            [0.02, 0.019],
-            "the hypervisor took 2.0 % of this machine's processor time; use a machine with dedicated processors",
-        ),
-        (
-            Finding::SlowResponses,
-            &|it, p99_us| slow(it, 18.0 * MS, p99_us, 0.0),
-            [180.0 * MS, 179.0 * MS],
-            "2.0 % of the responses took at least ten times the median of 18.0 ms: the time passed at the target or on the \
-             network, not waiting for a connection",
-        ),
-        (Finding::SlowResponses, &|it, p99_us| slow(it, 50.0, p99_us, 0.0), [1.0 * MS, 0.99 * MS], ""),
+        (Finding::TargetThrottled, &|it, throttled_s| it.target = throttled_target(2.0, throttled_s), [0.4, 0.39]),
+        (Finding::TargetThrottled, &|it, throttled_s| it.target = throttled_target(0.5, throttled_s), [0.2, 0.19]),
+        (Finding::TargetDied, &|it, silent_s| die(it, silent_s, 10.0), [1.0, 0.99]),
+        (Finding::TargetDied, &|it, silent_s| die(it, silent_s, 1.0), [0.2, 0.19]),
+        (Finding::HotConnection, &|it, times| it.load.hottest = Some(times), [3.0, 2.9]),
+        (Finding::StallHidden, &|it, silent_s| it.load.silent_s = silent_s, [0.1, 0.0]),
+        (Finding::Stolen, &|it, stolen| it.machine.stolen = Some(stolen), [0.02, 0.019]),
+        (Finding::SlowResponses, &|it, p99_us| slow(it, 18.0 * MS, p99_us, 0.0), [180.0 * MS, 179.0 * MS]),
+        (Finding::SlowResponses, &|it, p99_us| slow(it, 50.0, p99_us, 0.0), [1.0 * MS, 0.99 * MS]),
         // Requests were sent late.
-        (Finding::SlowResponses, &|it, late_us| slow(it, 18.0 * MS, 180.0 * MS, late_us), [89.0 * MS, 90.0 * MS], ""),
+        (Finding::SlowResponses, &|it, late_us| slow(it, 18.0 * MS, 180.0 * MS, late_us), [89.0 * MS, 90.0 * MS]),
         (
             Finding::PeerWindow,
             &|it, share| it.network = Some(Network { window_limited: Some(share), ..Network::default() }),
             [0.5, 0.49],
-            "the target's receive window limited sending for 50 % of the time: it reads too slowly",
         ),
         (
             Finding::SendBuffer,
             &|it, share| it.network = Some(Network { buffer_limited: Some(share), ..Network::default() }),
             [0.5, 0.49],
-            "the send buffer limited sending for 50 % of the time; raise net.ipv4.tcp_wmem",
         ),
-        (Finding::DelayedAck, &|it, share| delayed(it, share, 0.05), [0.05, 0.049], ""),
-        (Finding::DelayedAck, &|it, share| delayed(it, 0.05, share), [0.05, 0.049], ""),
-        (Finding::ListenQueue, &|it, waiting| it.target = listening_target(waiting as u32), [2.0, 1.0], ""),
+        (Finding::DelayedAck, &|it, share| delayed(it, share, 0.05), [0.05, 0.049]),
+        (Finding::DelayedAck, &|it, share| delayed(it, 0.05, share), [0.05, 0.049]),
+        (Finding::ListenQueue, &|it, waiting| it.target = listening_target(waiting as u32), [2.0, 1.0]),
         // Four standard errors, and 5 %.
-        (
-            Finding::Unsteady,
-            &|it, last_per_s| thirds(it, last_per_s, 20.0),
-            [420.0, 421.0],
-            "the rate fell from 500 to 420 requests/s between the first and last third of the run: the figures average both",
-        ),
-        (Finding::Unsteady, &|it, last_per_s| thirds(it, last_per_s, 1.0), [475.0, 476.0], ""),
-        (
-            Finding::WarmingUp,
-            &|it, last_per_s| thirds(it, last_per_s, 20.0),
-            [580.0, 579.0],
-            "the rate rose from 500 to 580 requests/s between the first and last third of the run; add --warmup",
-        ),
+        (Finding::Unsteady, &|it, last_per_s| thirds(it, last_per_s, 20.0), [420.0, 421.0]),
+        (Finding::Unsteady, &|it, last_per_s| thirds(it, last_per_s, 1.0), [475.0, 476.0]),
+        (Finding::WarmingUp, &|it, last_per_s| thirds(it, last_per_s, 20.0), [580.0, 579.0]),
         (
             Finding::ClockStep,
             &|it, step_s| it.machine.clock_step_s = Some(step_s).filter(|step_s| *step_s != 0.0),
             [-1.5, 0.0],
-            "the wall clock was stepped by -1.500 s during the run; latencies are unaffected",
         ),
+        (Finding::Stalled, &|it, stalled_s| it.generator.stalled_s = stalled_s, [0.2, 0.19]),
     ];
-    for (finding, change, [holds, does_not], sentence) in table {
+    // A finding without a line of its own has that of another row, or another note covers it.
+    let sentences = "\
+the control group of onrush was throttled: its threads waited 0.4 s for a processor in total; raise cpu.max
+the control group of the target was throttled: its threads waited 0.4 s for a processor in total; raise cpu.max
+
+
+
+one connection carried 3 times the mean number of requests: the load is unevenly distributed
+
+the hypervisor took 2.0 % of this machine's processor time; use a machine with dedicated processors
+2.0 % of the responses took at least ten times the median of 18.0 ms: the time passed at the target or on the network, not waiting for a connection
+
+
+the target's receive window limited sending for 50 % of the time: it reads too slowly
+the send buffer limited sending for 50 % of the time; raise net.ipv4.tcp_wmem
+
+
+
+the rate fell from 500 to 420 requests/s between the first and last third of the run: the figures average both
+
+the rate rose from 500 to 580 requests/s between the first and last third of the run; add --warmup
+the wall clock was stepped by -1.500 s during the run; latencies are unaffected
+
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for ((finding, change, [holds, does_not]), sentence) in table.into_iter().zip(sentences.lines()) {
         let evidence = changed_evidence(|evidence| change(evidence, holds));
         assert_eq!(judge_evidence(&evidence).findings, [finding]);
         let note = finding_note(finding, &evidence).map(|note| note.text);

@@ -31,22 +31,19 @@ fn port_shortages_name_who_closed_first() {
 #[test]
 fn proxy_failures_have_remedies() {
     let table = [
-        (
-            ProxyFailure::Status(407),
-            "",
-            "the proxy requires a user and a password (status 407); put both in the proxy URL: --http-proxy \
-             http://user:password@host:port",
-        ),
-        (
-            ProxyFailure::Answer(Error::NotHttp),
-            "SSH\u{1b}",
-            "the proxy's response to CONNECT cannot be read: not an HTTP response, received: \"SSH\\x1b\"; is it the port \
-             of an HTTP proxy?",
-        ),
-        (ProxyFailure::Early, "", "the proxy responded before it received CONNECT; is it the port of an HTTP proxy?"),
-        (ProxyFailure::Status(418), "", "the proxy responded to CONNECT with status 418; the proxy's log may say why"),
+        (ProxyFailure::Status(407), ""),
+        (ProxyFailure::Answer(Error::NotHttp), "SSH\u{1b}"),
+        (ProxyFailure::Early, ""),
+        (ProxyFailure::Status(418), ""),
     ];
-    for (failure, example, expected) in table {
+    let sentences = "\
+the proxy requires a user and a password (status 407); put both in the proxy URL: --http-proxy http://user:password@host:port
+the proxy's response to CONNECT cannot be read: not an HTTP response, received: \"SSH\\x1b\"; is it the port of an HTTP proxy?
+the proxy responded before it received CONNECT; is it the port of an HTTP proxy?
+the proxy responded to CONNECT with status 418; the proxy's log may say why
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for ((failure, example), expected) in table.into_iter().zip(sentences.lines()) {
         let outcome = failing(2, Phase::Connect, Cause::Proxy(failure), example);
         assert_eq!(said(&outcome), [format!("connect: 2 × {expected}")]);
     }
@@ -66,35 +63,25 @@ fn missing_descriptors_for_growth_are_noted() {
 fn connect_failures_have_remedies() {
     let there = "10.0.0.1:80";
     let table = [
-        (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
-        (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE); raise the limit with 'ulimit -n 46'"),
-        (
-            Cause::Errno(99),
-            there,
-            "connect: 2 × no local port left (EADDRNOTAVAIL); a closed connection keeps its port for a minute: keep \
-             connections alive or use more addresses",
-        ),
-        (
-            Cause::Errno(110),
-            there,
-            "connect: 2 × no response from the host (ETIMEDOUT), seen with 10.0.0.1:80; a firewall drops the packets, or \
-             the address is wrong",
-        ),
-        (
-            Cause::Errno(101),
-            "[2001:db8::1]:80",
-            "connect: 2 × no route to the network (ENETUNREACH), seen with [2001:db8::1]:80; 'ip route get 2001:db8::1' \
-             shows the route",
-        ),
-        (Cause::Errno(113), "", "connect: 2 × no route to the host (EHOSTUNREACH); 'ip route' shows the routes"),
-        (
-            Cause::Kernel(12),
-            "",
-            "connect: 2 × refused by this machine's kernel: out of memory (ENOMEM); this machine or its control group \
-             is short of memory",
-        ),
+        (Cause::Errno(111), "127.0.0.1:9"),
+        (Cause::Errno(24), there),
+        (Cause::Errno(99), there),
+        (Cause::Errno(110), there),
+        (Cause::Errno(101), "[2001:db8::1]:80"),
+        (Cause::Errno(113), ""),
+        (Cause::Kernel(12), ""),
     ];
-    for (cause, example, sentence) in table {
+    let sentences = "\
+2 connections refused by 127.0.0.1:9: nothing listens there
+connect: 2 × too many open files (EMFILE); raise the limit with 'ulimit -n 46'
+connect: 2 × no local port left (EADDRNOTAVAIL); a closed connection keeps its port for a minute: keep connections alive or use more addresses
+connect: 2 × no response from the host (ETIMEDOUT), seen with 10.0.0.1:80; a firewall drops the packets, or the address is wrong
+connect: 2 × no route to the network (ENETUNREACH), seen with [2001:db8::1]:80; 'ip route get 2001:db8::1' shows the route
+connect: 2 × no route to the host (EHOSTUNREACH); 'ip route' shows the routes
+connect: 2 × refused by this machine's kernel: out of memory (ENOMEM); this machine or its control group is short of memory
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for ((cause, example), sentence) in table.into_iter().zip(sentences.lines()) {
         assert_eq!(said(&failing(2, Phase::Connect, cause, example)), [sentence]);
     }
 }
@@ -112,41 +99,23 @@ fn accepting_addresses_are_not_suspected() {
 #[test]
 fn send_and_read_failures_have_remedies() {
     let table = [
-        (
-            Phase::Send,
-            Cause::Errno(32),
-            "write: 1,029 × connection already closed by the server (EPIPE); \
-             the server's log or its limits on keep-alive may say why",
-        ),
-        (
-            Phase::Head,
-            Cause::Errno(104),
-            "read: 1,029 × connection reset by the server (ECONNRESET); \
-             the server's log or its limits on connections may say why",
-        ),
-        (
-            Phase::Body,
-            Cause::Errno(110),
-            "read: 1,029 × no response from the host (ETIMEDOUT); the host, or the path to it, stopped responding",
-        ),
-        (
-            Phase::Timeout,
-            Cause::Late,
-            "timeout: 1,029 × no complete response within 2 s; change the limit with --timeout",
-        ),
-        (
-            Phase::Timeout,
-            Cause::LateInHead,
-            "timeout: 1,029 × no end of the response's head within 2 s; an empty line ends the head, after its last field",
-        ),
-        (
-            Phase::Timeout,
-            Cause::LateToClose,
-            "timeout: 1,029 × no end of the response within 2 s; it lasts until the server closes the connection; the \
-             response has neither Content-Length nor Transfer-Encoding: chunked",
-        ),
+        (Phase::Send, Cause::Errno(32)),
+        (Phase::Head, Cause::Errno(104)),
+        (Phase::Body, Cause::Errno(110)),
+        (Phase::Timeout, Cause::Late),
+        (Phase::Timeout, Cause::LateInHead),
+        (Phase::Timeout, Cause::LateToClose),
     ];
-    for (phase, cause, sentence) in table {
+    let sentences = "\
+write: 1,029 × connection already closed by the server (EPIPE); the server's log or its limits on keep-alive may say why
+read: 1,029 × connection reset by the server (ECONNRESET); the server's log or its limits on connections may say why
+read: 1,029 × no response from the host (ETIMEDOUT); the host, or the path to it, stopped responding
+timeout: 1,029 × no complete response within 2 s; change the limit with --timeout
+timeout: 1,029 × no end of the response's head within 2 s; an empty line ends the head, after its last field
+timeout: 1,029 × no end of the response within 2 s; it lasts until the server closes the connection; the response has neither Content-Length nor Transfer-Encoding: chunked
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for ((phase, cause), sentence) in table.into_iter().zip(sentences.lines()) {
         assert_eq!(said(&failing(1_029, phase, cause, "")), [sentence]);
     }
 }
@@ -179,41 +148,27 @@ fn frequent_failures_come_first() {
 #[test]
 fn broken_responses_are_noted_with_an_example() {
     let table = [
-        (Error::ClosedBeforeResponse, "", "read: 28 × closed by the server before a response began"),
-        (
-            Error::ClosedInBody,
-            "",
-            "read: 28 × closed by the server inside a response body; the server's log may say why",
-        ),
-        (
-            Error::NotHttp,
-            "\x16\x03\u{ff}",
-            "read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; the server's log may say why",
-        ),
-        (
-            Error::Reset(Code::HTTP_1_1_REQUIRED),
-            "",
-            "read: 28 × reset by the server (HTTP_1_1_REQUIRED); the server wants this request in HTTP/1.1: leave out --http2",
-        ),
-        (
-            Error::GoAway(Code::PROTOCOL_ERROR),
-            "bad \u{1b}preface",
-            "read: 28 × ended by the server (PROTOCOL_ERROR), received: \"bad \\x1bpreface\"",
-        ),
-        (
-            Error::SpeaksTls,
-            "",
-            "read: 28 × the server speaks TLS; other requests were answered: is one of several servers at this address set up \
-             differently?",
-        ),
-        (
-            Error::Reset(Code::REFUSED_STREAM),
-            "",
-            "read: 28 × reset by the server (REFUSED_STREAM); fewer --streams or a lower rate (-R) may help",
-        ),
-        (Error::Length, "-5", "read: 28 × bad Content-Length, received: \"-5\"; --once shows a response in full"),
+        (Error::ClosedBeforeResponse, ""),
+        (Error::ClosedInBody, ""),
+        (Error::NotHttp, "\x16\x03\u{ff}"),
+        (Error::Reset(Code::HTTP_1_1_REQUIRED), ""),
+        (Error::GoAway(Code::PROTOCOL_ERROR), "bad \u{1b}preface"),
+        (Error::SpeaksTls, ""),
+        (Error::Reset(Code::REFUSED_STREAM), ""),
+        (Error::Length, "-5"),
     ];
-    for (error, example, sentence) in table {
+    let sentences = "\
+read: 28 × closed by the server before a response began
+read: 28 × closed by the server inside a response body; the server's log may say why
+read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; the server's log may say why
+read: 28 × reset by the server (HTTP_1_1_REQUIRED); the server wants this request in HTTP/1.1: leave out --http2
+read: 28 × ended by the server (PROTOCOL_ERROR), received: \"bad \\x1bpreface\"
+read: 28 × the server speaks TLS; other requests were answered: is one of several servers at this address set up differently?
+read: 28 × reset by the server (REFUSED_STREAM); fewer --streams or a lower rate (-R) may help
+read: 28 × bad Content-Length, received: \"-5\"; --once shows a response in full
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for ((error, example), sentence) in table.into_iter().zip(sentences.lines()) {
         assert_eq!(said(&failing(28, Phase::Head, Cause::Protocol(error), example)), [sentence]);
     }
 }

@@ -63,175 +63,138 @@ type RunChange = fn(&mut Plan, &mut Outcome);
 
 #[test]
 fn notes_name_cause_and_remedy() {
-    // An empty sentence: the change causes no note.
-    let table: [(RunChange, &str); 39] = [
-        (|_, _| (), ""),
-        // Connections that are replaced were busy meanwhile.
-        (|_, it| it.totals.counters.occupancy.connecting_ns = 7_000_000_000, ""),
-        (
-            |_, it| it.pauses_unread = true,
-            "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)",
-        ),
-        (
-            |_, it| it.totals.counters.cut_responses = 1,
-            "the script saw only the beginning of 1 response: responses in progress share 256 MiB; use fewer connections \
-             (-c), or a response() with fewer parameters",
-        ),
-        (|_, it| it.totals.counters.logged = 9_000, ""),
-        (
-            |plan, it| {
-                plan.output.request_log = Some(RequestLogOptions { path: "requests.csv".into(), one_of: 10 });
-                (it.totals.counters.logged, it.totals.counters.unlogged) = (9_000, 1_000);
-            },
-            "the log of requests lacks 1,000 of 10,000 lines: its file was not written fast enough; use --log-sample 1/16, \
-             or a faster disk or reader",
-        ),
-        (|_, it| it.totals.latency.record_many(u64::MAX, 3), "3 responses took over an hour and count as one hour"),
-        (
-            |_, it| it.dropped = vec![(address("[::1]:8080"), 111)],
-            "[::1]:8080 was left out: connection refused (ECONNREFUSED) at the start; the load went to 127.0.0.1:8080",
-        ),
+    let table: [RunChange; 39] = [
+        |_, it| it.pauses_unread = true,
+        |_, it| it.totals.counters.cut_responses = 1,
+        |_, it| it.totals.counters.logged = 9_000,
+        |plan, it| {
+            plan.output.request_log = Some(RequestLogOptions { path: "requests.csv".into(), one_of: 10 });
+            (it.totals.counters.logged, it.totals.counters.unlogged) = (9_000, 1_000);
+        },
+        |_, it| it.totals.latency.record_many(u64::MAX, 3),
+        |_, it| it.dropped = vec![(address("[::1]:8080"), 111)],
         // How a run ended.
-        (|_, it| it.ended = RunEnd::Signal, "interrupted after 10.00s of 10s: the report covers only that time"),
-        (
-            |plan, it| {
-                (plan.stop.requests, it.ended) = (Some(1_000_000), RunEnd::StayedAway);
-                it.totals.counters.started = 100_000;
-            },
-            "the target was unreachable for 30s: the run ended after 100,000 of 1,000,000 requests",
-        ),
-        (
-            |plan, _| plan.stop.requests = Some(1_000_000),
-            "the run ended after 10.00s with only 100,000 of 1,000,000 requests completed; use a longer -d",
-        ),
-        (|plan, it| (plan.stop.requests, it.breakdown) = (Some(1_000_000), Some(Breakdown::Exit(0))), ""),
-        (|plan, it| (plan.stop.requests, it.ended) = (Some(1_000_000), RunEnd::Requests), ""),
+        |_, it| it.ended = RunEnd::Signal,
+        |plan, it| {
+            (plan.stop.requests, it.ended) = (Some(1_000_000), RunEnd::StayedAway);
+            it.totals.counters.started = 100_000;
+        },
+        |plan, _| plan.stop.requests = Some(1_000_000),
+        |plan, it| (plan.stop.requests, it.breakdown) = (Some(1_000_000), Some(Breakdown::Exit(0))),
+        |plan, it| (plan.stop.requests, it.ended) = (Some(1_000_000), RunEnd::Requests),
         // Connections.
-        (|_, it| it.totals.counters.slots_opened = 7, "only 7 of 10 connections were established before the run ended"),
-        (|_, it| (it.totals.counters.slots_opened, it.ended) = (7, RunEnd::Requests), ""),
-        (
-            |plan, it| {
-                plan.connect.socket.rcvbuf = Some(16_777_216);
-                it.buffers.rcvbuf = Some(Sizes { min: 8_388_608, max: 33_554_432 });
-            },
-            "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; 'sysctl -w \
-             net.core.rmem_max=16777216' raises it",
-        ),
+        |_, it| it.totals.counters.slots_opened = 7,
+        |_, it| (it.totals.counters.slots_opened, it.ended) = (7, RunEnd::Requests),
+        |plan, it| {
+            plan.connect.socket.rcvbuf = Some(16_777_216);
+            it.buffers.rcvbuf = Some(Sizes { min: 8_388_608, max: 33_554_432 });
+        },
         // The kernel has a minimum buffer size: a smaller request is not capped.
-        (|plan, it| (plan.connect.socket.sndbuf, it.buffers.sndbuf) = (Some(1), Some(Sizes::new(4_608))), ""),
-        (
-            |plan, it| (plan.connect.socket.sndbuf, it.buffers.sndbuf) = (Some(262_144), Some(Sizes::new(4_608))),
-            "--sndbuf: connections had 2,304 bytes, not 262,144: net.core.wmem_max allows no more; 'sysctl -w \
-             net.core.wmem_max=262144' raises it",
-        ),
-        (|_, it| resume_sessions(it, 1_000), ""),
-        (
-            |_, it| resume_sessions(it, 1_001),
-            "1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than a new client's full handshake; \
-             --tls-resume off makes all of them full",
-        ),
+        |plan, it| (plan.connect.socket.sndbuf, it.buffers.sndbuf) = (Some(1), Some(Sizes::new(4_608))),
+        |plan, it| (plan.connect.socket.sndbuf, it.buffers.sndbuf) = (Some(262_144), Some(Sizes::new(4_608))),
+        |_, it| resume_sessions(it, 1_000),
+        |_, it| resume_sessions(it, 1_001),
         // Statuses, from more than 1 % of the responses on.
-        (|_, it| answer(it, &[(200, 99_000), (503, 1_000)], None), ""),
-        (
-            |_, it| answer(it, &[(200, 98_999), (503, 1_001)], None),
-            "of 100,000 responses, 98,999 were 200 and 1,001 were 503",
-        ),
-        (
-            |_, it| {
-                let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
-                answer(it, &many, None);
-            },
-            "of 100,000 responses, 10,000 were 400, 10,000 were 401, 10,000 were 402, 10,000 were 403, 10,000 were 404, \
-             10,000 were 405 and 40,000 had other statuses",
-        ),
-        (
-            |_, it| answer(it, &[(301, 100_000)], Some("https://h/\x1b[2J")),
-            "all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect",
-        ),
-        (
-            |_, it| answer(it, &[(200, 60_000), (302, 40_000)], Some("/login")),
-            "of 100,000 responses, 60,000 were 200 and 40,000 were 302; a redirect leads to /login",
-        ),
-        (|_, it| answer(it, &[(304, 100_000)], None), "all 100,000 responses were 304; --once shows one in full"),
-        (|_, it| it.totals.counters.early = 1_000, ""),
-        (
-            |_, it| it.totals.counters.early = 1_001,
-            "1,001 of 100,000 responses came before the whole request had been sent; the rest of the request was not sent",
-        ),
+        |_, it| answer(it, &[(200, 99_000), (503, 1_000)], None),
+        |_, it| answer(it, &[(200, 98_999), (503, 1_001)], None),
+        |_, it| {
+            let many: Vec<(u16, u64)> = (400..410).map(|status| (status, 10_000)).collect();
+            answer(it, &many, None);
+        },
+        |_, it| answer(it, &[(301, 100_000)], Some("https://h/\x1b[2J")),
+        |_, it| answer(it, &[(200, 60_000), (302, 40_000)], Some("/login")),
+        |_, it| answer(it, &[(304, 100_000)], None),
+        |_, it| it.totals.counters.early = 1_000,
+        |_, it| it.totals.counters.early = 1_001,
         // HTTP/2.
-        (
-            |plan, it| {
-                (plan.load.connections, it.totals.counters.slots_opened) = (1, 1);
-                let seen = it.http2.get_or_insert_default();
-                (seen.connections, seen.streams_peak) = (3, 8);
-            },
-            "all requests shared one connection at a time, which most servers handle in one thread; -c opens more",
-        ),
-        (
-            |_, it| {
-                it.totals.counters.returned = 5_000;
-                // Each connection end was announced by a GOAWAY.
-                let seen = it.http2.get_or_insert_default();
-                (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
-            },
-            "the server ended 10 connections (GOAWAY): 5,000 requests were sent again; latency counts from the first time",
-        ),
-        (
-            |_, it| (it.totals.counters.returned, it.http2) = (5_000, Some(Http2Counts::default())),
-            "the server closed connections: 5,000 requests were sent again; latency counts from the first time",
-        ),
-        (
-            |plan, it| {
-                (plan.http.versions, plan.http.settings.window) = (vec![HttpVersion::Http2], Some(1_000));
-                receive_bodies(it, 1_001);
-            },
-            "--h2-window 1000: the responses are larger, so the server may wait for window updates, which latencies include",
-        ),
-        (
-            |plan, it| {
-                (plan.http.versions, plan.http.settings.window) = (vec![HttpVersion::Http2], Some(1_000));
-                receive_bodies(it, 1_000);
-            },
-            "",
-        ),
-        (
-            |plan, it| {
-                plan.http.versions = vec![HttpVersion::Http2];
-                receive_bodies(it, 1 << 40);
-            },
-            "",
-        ),
+        |plan, it| {
+            (plan.load.connections, it.totals.counters.slots_opened) = (1, 1);
+            let seen = it.http2.get_or_insert_default();
+            (seen.connections, seen.streams_peak) = (3, 8);
+        },
+        |_, it| {
+            it.totals.counters.returned = 5_000;
+            // Each connection end was announced by a GOAWAY.
+            let seen = it.http2.get_or_insert_default();
+            (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
+        },
+        |_, it| (it.totals.counters.returned, it.http2) = (5_000, Some(Http2Counts::default())),
+        |plan, it| {
+            (plan.http.versions, plan.http.settings.window) = (vec![HttpVersion::Http2], Some(1_000));
+            receive_bodies(it, 1_001);
+        },
+        |plan, it| {
+            (plan.http.versions, plan.http.settings.window) = (vec![HttpVersion::Http2], Some(1_000));
+            receive_bodies(it, 1_000);
+        },
+        |plan, it| {
+            plan.http.versions = vec![HttpVersion::Http2];
+            receive_bodies(it, 1 << 40);
+        },
         // Four requests in flight share the connection window.
-        (
-            |plan, it| {
-                (plan.http.versions, plan.http.settings.connection_window) = (vec![HttpVersion::Http2], Some(70_000));
-                receive_bodies(it, 17_501);
-            },
-            "--h2-connection-window 70000: the responses on a connection are larger, so the server may wait for window \
-             updates, which latencies include",
-        ),
-        (
-            |plan, it| {
-                (plan.http.versions, plan.http.settings.connection_window) = (vec![HttpVersion::Http2], Some(70_000));
-                receive_bodies(it, 17_500);
-            },
-            "",
-        ),
-        (
-            |_, it| (*it, it.pauses) = (outcome_with(10_000_000, opened(10)), true),
-            "no request was sent: the script's delay() asked for pauses longer than the run, or than connections stay open",
-        ),
-        (|_, it| *it = outcome_with(10_000_000, opened(10)), "no request could be sent"),
+        |plan, it| {
+            (plan.http.versions, plan.http.settings.connection_window) = (vec![HttpVersion::Http2], Some(70_000));
+            receive_bodies(it, 17_501);
+        },
+        |plan, it| {
+            (plan.http.versions, plan.http.settings.connection_window) = (vec![HttpVersion::Http2], Some(70_000));
+            receive_bodies(it, 17_500);
+        },
+        |_, it| (*it, it.pauses) = (outcome_with(10_000_000, opened(10)), true),
+        |_, it| *it = outcome_with(10_000_000, opened(10)),
         // Nothing is known of the requests of threads that never returned.
-        (
-            |_, it| {
-                *it = outcome_with(10_000_000, Counters::default());
-                it.stuck = vec![(1, "request"), (2, "request")];
-            },
-            "",
-        ),
+        |_, it| {
+            *it = outcome_with(10_000_000, Counters::default());
+            it.stuck = vec![(1, "request"), (2, "request")];
+        },
+        |_, _| (),
+        // Connections that are replaced were busy meanwhile.
+        |_, it| it.totals.counters.occupancy.connecting_ns = 7_000_000_000,
     ];
-    for (number, (change, sentence)) in table.into_iter().enumerate() {
+    // The first note after each change; an empty line: there is none.
+    let sentences = "\
+the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)
+the script saw only the beginning of 1 response: responses in progress share 256 MiB; use fewer connections (-c), or a response() with fewer parameters
+
+the log of requests lacks 1,000 of 10,000 lines: its file was not written fast enough; use --log-sample 1/16, or a faster disk or reader
+3 responses took over an hour and count as one hour
+[::1]:8080 was left out: connection refused (ECONNREFUSED) at the start; the load went to 127.0.0.1:8080
+interrupted after 10.00s of 10s: the report covers only that time
+the target was unreachable for 30s: the run ended after 100,000 of 1,000,000 requests
+the run ended after 10.00s with only 100,000 of 1,000,000 requests completed; use a longer -d
+
+
+only 7 of 10 connections were established before the run ended
+
+--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; 'sysctl -w net.core.rmem_max=16777216' raises it
+
+--sndbuf: connections had 2,304 bytes, not 262,144: net.core.wmem_max allows no more; 'sysctl -w net.core.wmem_max=262144' raises it
+
+1,001 of 1,003 TLS handshakes resumed an earlier session, which costs less than a new client's full handshake; --tls-resume off makes all of them full
+
+of 100,000 responses, 98,999 were 200 and 1,001 were 503
+of 100,000 responses, 10,000 were 400, 10,000 were 401, 10,000 were 402, 10,000 were 403, 10,000 were 404, 10,000 were 405 and 40,000 had other statuses
+all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect
+of 100,000 responses, 60,000 were 200 and 40,000 were 302; a redirect leads to /login
+all 100,000 responses were 304; --once shows one in full
+
+1,001 of 100,000 responses came before the whole request had been sent; the rest of the request was not sent
+all requests shared one connection at a time, which most servers handle in one thread; -c opens more
+the server ended 10 connections (GOAWAY): 5,000 requests were sent again; latency counts from the first time
+the server closed connections: 5,000 requests were sent again; latency counts from the first time
+--h2-window 1000: the responses are larger, so the server may wait for window updates, which latencies include
+
+
+--h2-connection-window 70000: the responses on a connection are larger, so the server may wait for window updates, which latencies include
+
+no request was sent: the script's delay() asked for pauses longer than the run, or than connections stay open
+no request could be sent
+
+
+
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for (number, (change, sentence)) in table.into_iter().zip(sentences.lines()).enumerate() {
         let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
         change(&mut plan, &mut outcome);
         let said = said_of(&plan, &outcome);

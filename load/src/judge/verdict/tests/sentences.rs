@@ -4,123 +4,74 @@ use super::*;
 
 #[test]
 fn verdicts_name_cause_figures_and_remedy() {
-    let table: [(EvidenceChange, &str); 22] = [
-        (
-            |it| (it.generator.threads, it.generator.cpus) = (vec![thread(0.99, 0.0)], Some(1)),
-            "onrush itself is the limit: its only thread was 99 % busy; use more machines: all processors of this one are \
-             in use",
-        ),
-        (
-            |it| {
-                it.generator.threads = vec![thread(0.99, 0.0), thread(0.5, 0.0), thread(0.99, 0.0)];
-                it.generator.cpus = None;
-            },
-            "onrush itself is the limit: 2 of 3 threads were 99 % busy; use more machines, or more threads (-t) on machines \
-             with idle processors",
-        ),
-        (
-            |it| {
-                it.generator.threads.fill(thread(0.69, 0.21));
-                it.target = Some(Target { cpus_used: 0.5, ..visible_target() });
-            },
-            "onrush itself is the limit (it lacked processors): both threads were waiting for a processor for 21 % of the \
-             time and working for 48 %: the target on this machine (nginx) used 0.5 of 2 processors; give onrush its own \
-             processors (taskset), or use another machine",
-        ),
-        (
-            |it| it.generator.threads = vec![thread(0.95, 0.94); 250],
-            "onrush itself is the limit (it lacked processors): all 250 threads were waiting for a processor for 94 % of the \
-             time and working for 1.0 %: 250 threads share 4 processors; use fewer threads (-t 4)",
-        ),
+    let table: [EvidenceChange; 22] = [
+        |it| (it.generator.threads, it.generator.cpus) = (vec![thread(0.99, 0.0)], Some(1)),
+        |it| {
+            it.generator.threads = vec![thread(0.99, 0.0), thread(0.5, 0.0), thread(0.99, 0.0)];
+            it.generator.cpus = None;
+        },
+        |it| {
+            it.generator.threads.fill(thread(0.69, 0.21));
+            it.target = Some(Target { cpus_used: 0.5, ..visible_target() });
+        },
+        |it| it.generator.threads = vec![thread(0.95, 0.94); 250],
         // Throttled threads need no processor.
-        (
-            |it| (it.generator.threads[1], it.generator.throttled_s) = (thread(0.95, 0.6), Some(12.0)),
-            "onrush itself is the limit: its control group's limit took 60 % of its processor time; raise cpu.max",
-        ),
-        (
-            |it| it.generator.threads[0] = thread(0.8, 0.04),
-            "the limit is unclear (requests may have queued in onrush): its busiest thread was 76 % busy; use more threads \
-             (-t), or another machine",
-        ),
-        (
-            |it| it.generator.threads[0] = thread(0.8, 0.05),
-            "the limit is unclear (requests may have queued in onrush): its busiest thread was 75 % busy, 5.0 % waiting for \
-             a processor; other programs used it; stop them, or give onrush its own processors (taskset)",
-        ),
-        (
-            |it| {
-                (it.load.silent_at_end_s, it.target) = (2.0, Some(Target { ended: true, ..visible_target() }));
-            },
-            "the target stopped responding: no response in the last 2.0 s; its processes ended; check the target's log",
-        ),
-        (
-            |it| (it.load.idle, it.load.places.leaving) = (Some(0.5), 5.0),
-            "idle connections are the limit: for 50 % of the time they waited for the server to close them; use more \
-             connections (-c)",
-        ),
-        (
-            |it| {
-                (it.load.failed, it.load.failed_connections, it.load.unreadable) = (Some(0), Some(59), unreadable(57));
-            },
-            "none of the target's responses could be read: 57 connections failed (not an HTTP response)",
-        ),
-        (
-            |it| (it.load.failed, it.load.unreadable) = (Some(30), unreadable(57)),
-            "none of the target's responses could be read: 57 requests and connections failed (not an HTTP response)",
-        ),
-        (
-            |it| (it.load.completed, it.load.failed, it.load.quiet_s) = (0, Some(700), 10.0),
-            "the target fell silent: no response for 10.0 s of 10.0 s in total; 700 requests failed; find out what stops it",
-        ),
-        (
-            |it| (it.load.is_mute, it.load.completed, it.load.failed, it.load.quiet_s) = (true, 0, Some(700), 10.0),
-            "the target sent nothing at all: 700 requests failed; check the port, the version of HTTP, and http:// or \
-             https://",
-        ),
-        (
-            |it| {
-                let network = lost_segments(0.032_4, 40, 0.0).map(|it| Network { needless: Some(0.012_4), ..it });
-                it.target = Some(Target { network, ..visible_target() });
-            },
-            "the network is the limit: 2.0 % of the segments were lost; find out what drops them on this machine (tc -s \
-             qdisc, nstat)",
-        ),
-        (
-            |it| it.network = disordered_segments(10),
-            "the network is the limit: 1.0 % of the segments arrived out of order: some were lost, or delayed on the way; \
-             check the links between the two machines (ip -s link, tc -s qdisc)",
-        ),
-        (|it| it.load.completed = 0, "the limit is unclear: there were no responses"),
-        (|it| it.load.completed = 19, "the limit is unclear: there were only 19 responses; run longer (-d)"),
-        (
-            |it| (it.load.completed, it.load.read_errors) = (1, 2),
-            "the limit is unclear: there was only 1 response: 2 requests failed; find out why first",
-        ),
-        (
-            |it| {
-                let load = &mut it.load;
-                (load.connect_errors, load.failed, load.failed_connections) = (3, Some(10_000), Some(1));
-                load.timeouts = 1;
-            },
-            "the limit is unclear: 3 connection attempts, 10,000 requests and 1 connection failed, 1 request took longer \
-             than --timeout; find out why first",
-        ),
-        (
-            |it| it.load.abandoned = 70,
-            "the limit is unclear: 70 requests were abandoned (--give-up); find out why first",
-        ),
-        (
-            |it| it.load.failed_checks = 500,
-            "the limit is unclear: 10 % of the responses failed a check; find out why first",
-        ),
-        (
-            |it| it.target = Some(blocked_target()),
-            "the limit is unclear (the target, or the number in flight): nothing observed tells which; onrush's busiest \
-             thread was 29 % busy; the target (nginx) waited, but not for a processor (perhaps for a lock, disk, timer or \
-             other service): its busiest thread was 1.2 % busy with 10 requests in flight",
-        ),
+        |it| (it.generator.threads[1], it.generator.throttled_s) = (thread(0.95, 0.6), Some(12.0)),
+        |it| it.generator.threads[0] = thread(0.8, 0.04),
+        |it| it.generator.threads[0] = thread(0.8, 0.05),
+        |it| {
+            (it.load.silent_at_end_s, it.target) = (2.0, Some(Target { ended: true, ..visible_target() }));
+        },
+        |it| (it.load.idle, it.load.places.leaving) = (Some(0.5), 5.0),
+        |it| {
+            (it.load.failed, it.load.failed_connections, it.load.unreadable) = (Some(0), Some(59), unreadable(57));
+        },
+        |it| (it.load.failed, it.load.unreadable) = (Some(30), unreadable(57)),
+        |it| (it.load.completed, it.load.failed, it.load.quiet_s) = (0, Some(700), 10.0),
+        |it| (it.load.is_mute, it.load.completed, it.load.failed, it.load.quiet_s) = (true, 0, Some(700), 10.0),
+        |it| {
+            let network = lost_segments(0.032_4, 40, 0.0).map(|it| Network { needless: Some(0.012_4), ..it });
+            it.target = Some(Target { network, ..visible_target() });
+        },
+        |it| it.network = disordered_segments(10),
+        |it| it.load.completed = 0,
+        |it| it.load.completed = 19,
+        |it| (it.load.completed, it.load.read_errors) = (1, 2),
+        |it| {
+            let load = &mut it.load;
+            (load.connect_errors, load.failed, load.failed_connections) = (3, Some(10_000), Some(1));
+            load.timeouts = 1;
+        },
+        |it| it.load.abandoned = 70,
+        |it| it.load.failed_checks = 500,
+        |it| it.target = Some(blocked_target()),
     ];
-    for (change, expected) in table {
+    let sentences = "\
+onrush itself is the limit: its only thread was 99 % busy; use more machines: all processors of this one are in use
+onrush itself is the limit: 2 of 3 threads were 99 % busy; use more machines, or more threads (-t) on machines with idle processors
+onrush itself is the limit (it lacked processors): both threads were waiting for a processor for 21 % of the time and working for 48 %: the target on this machine (nginx) used 0.5 of 2 processors; give onrush its own processors (taskset), or use another machine
+onrush itself is the limit (it lacked processors): all 250 threads were waiting for a processor for 94 % of the time and working for 1.0 %: 250 threads share 4 processors; use fewer threads (-t 4)
+onrush itself is the limit: its control group's limit took 60 % of its processor time; raise cpu.max
+the limit is unclear (requests may have queued in onrush): its busiest thread was 76 % busy; use more threads (-t), or another machine
+the limit is unclear (requests may have queued in onrush): its busiest thread was 75 % busy, 5.0 % waiting for a processor; other programs used it; stop them, or give onrush its own processors (taskset)
+the target stopped responding: no response in the last 2.0 s; its processes ended; check the target's log
+idle connections are the limit: for 50 % of the time they waited for the server to close them; use more connections (-c)
+none of the target's responses could be read: 57 connections failed (not an HTTP response)
+none of the target's responses could be read: 57 requests and connections failed (not an HTTP response)
+the target fell silent: no response for 10.0 s of 10.0 s in total; 700 requests failed; find out what stops it
+the target sent nothing at all: 700 requests failed; check the port, the version of HTTP, and http:// or https://
+the network is the limit: 2.0 % of the segments were lost; find out what drops them on this machine (tc -s qdisc, nstat)
+the network is the limit: 1.0 % of the segments arrived out of order: some were lost, or delayed on the way; check the links between the two machines (ip -s link, tc -s qdisc)
+the limit is unclear: there were no responses
+the limit is unclear: there were only 19 responses; run longer (-d)
+the limit is unclear: there was only 1 response: 2 requests failed; find out why first
+the limit is unclear: 3 connection attempts, 10,000 requests and 1 connection failed, 1 request took longer than --timeout; find out why first
+the limit is unclear: 70 requests were abandoned (--give-up); find out why first
+the limit is unclear: 10 % of the responses failed a check; find out why first
+the limit is unclear (the target, or the number in flight): nothing observed tells which; onrush's busiest thread was 29 % busy; the target (nginx) waited, but not for a processor (perhaps for a lock, disk, timer or other service): its busiest thread was 1.2 % busy with 10 requests in flight
+";
+    assert_eq!(sentences.lines().count(), table.len());
+    for (change, expected) in table.into_iter().zip(sentences.lines()) {
         assert_eq!(verdict_after(change).to_string(), expected);
     }
     let is_blamed = |cpus_used| {
