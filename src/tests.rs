@@ -83,12 +83,12 @@ fn every_option_has_a_working_example() {
     for (section, flag) in sections.zip(flags::all()) {
         let example = section.lines().find_map(|line| line.strip_prefix("$ ")).expect("an example");
         assert!(
-            example.contains(&format!("--{}", flag.spelling.long))
-                || example.contains(&format!("-{}", flag.spelling.short.unwrap()))
+            example.contains(&format!("--{}", flag.name()))
+                || example.contains(&format!("-{}", flag.described.spelling.short.unwrap()))
         );
         match parsed(example) {
             Invocation::Run { .. } | Invocation::Command { .. } => {}
-            Invocation::Print { exit: 0, .. } => assert!(matches!(flag.id, flags::Id::Help | flags::Id::Version)),
+            Invocation::Print { exit: 0, .. } => assert!(["help", "version"].contains(&flag.name())),
             Invocation::Print { stderr, .. } => panic!("{example}: {stderr}"),
         }
     }
@@ -143,7 +143,7 @@ fn searches_refuse_logs_and_samples() {
 fn every_option_is_in_manual_and_completions() {
     let [man, bash, zsh, fish] = ["man", "complete-bash", "complete-zsh", "complete-fish"].map(generate_text);
     let of_commands = COMMANDS.named.iter().flat_map(|command| (command.options)());
-    for spelling in flags::all().map(|flag| flag.spelling).chain(of_commands.map(|option| option.spelling)) {
+    for spelling in flags::all().map(|flag| flag.described.spelling).chain(of_commands.map(|option| option.spelling)) {
         let long = spelling.long;
         assert!(man.contains(&format!("\\fB\\-\\-{}\\fR", long.replace('-', "\\-"))), "{long}");
         assert!(bash.contains(&format!("--{long}")), "{long}");
@@ -188,7 +188,7 @@ fn completions_of_multi_run_commands_are_accepted() {
         let own = (command.options)();
         let takes_value = |long: &str| match own.iter().find(|option| option.spelling.long == long) {
             Some(option) => option.spelling.value.is_some(),
-            None => flags::by_name(long).is_some_and(|flag| flag.spelling.value.is_some()),
+            None => flags::by_name(long).is_some_and(|flag| flag.described.spelling.value.is_some()),
         };
         let offered = completed(&script, &format!("onrush {name}"), "--");
         assert!(offered.split(' ').count() > 40, "{offered}");

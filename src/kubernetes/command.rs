@@ -4,19 +4,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use aws_lc_rs::rand;
-use onrush_load::cli::arguments::{HELP, Setter, help, path, switch, text};
-use onrush_load::cli::described::Described;
-use onrush_load::cli::flags::{self, Id};
-use onrush_load::cli::front::{Front, Item, Misuse};
-use onrush_load::cli::units::parse_size;
-use onrush_load::cli::{Command, CommandWork, CompletionWord, hints};
-use onrush_load::program::{print, say};
 use onrush_plan::Dialect;
 
 use super::collect::{Collect, collect_run};
 use super::manifest::{Manifest, Placement};
 use super::packed::PackedRun;
 use super::pod;
+use onrush_load::cli::arguments::{HELP, Setter, help, path, switch, text};
+use onrush_load::cli::described::Described;
+use onrush_load::cli::flags;
+use onrush_load::cli::lexer::{ArgLexer, Item, Misuse};
+use onrush_load::cli::units::parse_size;
+use onrush_load::cli::{Command, CommandWork, CompletionWord, hints};
+use onrush_load::program::{print, say};
 
 /// The command `onrush kubernetes`.
 pub const COMMAND: Command = Command {
@@ -126,20 +126,11 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
 ];
 
 /// Options of a run that this command sets itself.
-const SET: [Id; 2] = [Id::Coordinate, Id::TokenFile];
+const SET: [&str; 2] = ["coordinate", "token-file"];
 
 /// Options of a run that are allowed here, although commands that make several runs reject them.
-const ALSO: [Id; 9] = [
-    Id::Machines,
-    Id::JoinTimeout,
-    Id::LossTimeout,
-    Id::OnLoss,
-    Id::FindMax,
-    Id::Over,
-    Id::Output,
-    Id::Format,
-    Id::Quiet,
-];
+const ALSO: [&str; 9] =
+    ["machines", "join-timeout", "loss-timeout", "on-loss", "find-max", "over", "output", "format", "quiet"];
 
 fn own() -> impl Iterator<Item = &'static Setter<TypedKubernetes>> + Clone {
     OPTIONS.iter()
@@ -147,11 +138,7 @@ fn own() -> impl Iterator<Item = &'static Setter<TypedKubernetes>> + Clone {
 
 /// Descriptions of the command's own options.
 fn described() -> Vec<Described> {
-    let of_run = ALSO.map(flags::by_id).map(|flag| Described {
-        spelling: flag.spelling,
-        help: flag.help,
-        choices: flag.choices,
-    });
+    let of_run = ALSO.map(|name| flags::named(name).described);
     own().map(|option| option.described).chain(of_run).chain([HELP]).collect()
 }
 
@@ -240,14 +227,14 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
 /// Parses options and words; `None` if help was requested. The run's own are kept unparsed.
 fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
     let mut typed = TypedKubernetes::default();
-    let mut front =
-        Front::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
+    let mut lexer =
+        ArgLexer::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
     loop {
-        match front.next() {
+        match lexer.next_item() {
             Ok(None) => return Ok(Some(typed)),
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
             Ok(Some(Item::ShortHelp)) => return Ok(None),
-            Ok(Some(Item::Flag(flag, _))) if flag.id == Id::Help => return Ok(None),
+            Ok(Some(Item::Flag(flag, _))) if flag.name() == "help" => return Ok(None),
             Err(misuse) => return Err(misuse_message(&misuse)),
             Ok(Some(Item::Word(word))) => typed.words.push(utf8(word)?),
             Ok(Some(Item::Own(spelling, value))) => {
@@ -255,13 +242,13 @@ fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
                 option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
             }
             Ok(Some(Item::Flag(flag, value))) => {
-                let name = flag.spelling.long;
-                if SET.contains(&flag.id) {
+                let name = flag.name();
+                if SET.contains(&name) {
                     return Err(format!("--{name} is set by the pods of the run; leave it out"));
                 }
-                typed.has_machines |= flag.id == Id::Machines;
+                typed.has_machines |= name == "machines";
                 let value = utf8(value)?;
-                let has_value = flag.spelling.takes_value() || !value.is_empty();
+                let has_value = flag.described.spelling.takes_value() || !value.is_empty();
                 typed.options.push(if has_value { format!("--{name}={value}") } else { format!("--{name}") });
             }
         }

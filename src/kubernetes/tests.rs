@@ -205,7 +205,7 @@ fn machines_are_spread_over_nodes() {
 fn unsendable_runs_are_refused_before_applying() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |more: &[&str]| packed(scratch.path(), more).unwrap_err();
-    assert_eq!(refused(&["--once"]), "--once sends one request: leave out --machines, or that");
+    assert_eq!(refused(&["--once"]), "--machines and --once: one machine sends the request; leave one of the two out");
     assert_eq!(refused(&["--bogus"]), "unknown option --bogus; all options: onrush --help all");
     let said = refused(&["--output=a/x.json", "--output=b/x.json"]);
     assert_eq!(said, "-o \"x.json\": two results have this name; rename one");

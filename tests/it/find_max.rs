@@ -353,7 +353,7 @@ fn invalid_searches_are_refused(context: &Context) {
         ("--find-max p99<50", "--find-max \"p99<50\": at \"50\": which unit? write 50ms, 50us or 50s"),
         (
             "--find-max p99<5ms -n5",
-            "--find-max and -n: a search decides how many requests a run has; leave one of the two out",
+            "--find-max and --requests: a search decides how many requests a run has; leave one of the two out",
         ),
         (
             "--find-max p99<5ms --over connections -R5",

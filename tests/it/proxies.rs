@@ -507,8 +507,8 @@ fn missing_proxies_are_named(context: &Context) {
 
 fn options_contradicting_proxies_are_refused(context: &Context) {
     for (words, expected) in [
-        ("--connect-to h:1", "--http-proxy and --connect-to both set where connections go: leave one of the two out"),
-        ("--unix /run/app.sock", "--http-proxy and --unix both set where connections go: leave one of the two out"),
+        ("--connect-to h:1", "--http-proxy and --connect-to: both set where connections go; leave one of the two out"),
+        ("--unix /run/app.sock", "--http-proxy and --unix: both set where connections go; leave one of the two out"),
         ("--io sim:/nowhere", "the simulated servers are reached directly"),
         ("--http-proxy socks5://p:1080", "onrush does not support socks5 proxies"),
         ("--http-proxy http://u:pw@p", "--http-proxy \"http://REDACTED@p\": no port"),

@@ -702,7 +702,7 @@ fn unusable_files_and_lists_are_named(context: &Context) {
         ("-k --cert .", "--cert \".\": Is a directory"),
         ("--cacert /dev/zero", "\"/dev/zero\": it is longer than 16 MiB"),
         ("-k --key key.pem", "--key needs a certificate"),
-        ("-k --cacert cert.pem", "--insecure and --cacert contradict each other"),
+        ("-k --cacert cert.pem", "--insecure and --cacert: the first checks no certificate"),
         ("-k --sni a..b", "\"a..b\" is not a valid TLS server name"),
         ("-k --tls-min 1.1", "--tls-min \"1.1\": versions before 1.2 are not offered"),
         ("-k --tls-min 1.3 --tls-max 1.2", "--tls-min 1.3 and --tls-max 1.2 leave no version"),

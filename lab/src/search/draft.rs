@@ -1,19 +1,20 @@
 //! Turns the options of a search into a [`Search`], and refuses options that cannot be combined with one.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
-use onrush_load::cli::TypedSearch;
-use onrush_load::cli::decide::CONNECTIONS;
-use onrush_load::cli::flags::{self, Id};
-use onrush_load::cli::refusal::{PlanRefusal, wrong};
-use onrush_load::cli::typed::Typed;
 use onrush_plan::condition::{ComparisonOperator, Term};
 use onrush_plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
+use onrush_plan::machines::OnLoss;
 use onrush_plan::metric::Better;
 use onrush_plan::search::{Search, SearchVariable};
 use onrush_plan::{Condition, OutputKind, Plan};
 use onrush_text::units::format_duration_exact;
+
+use onrush_load::cli::SearchDraft;
+use onrush_load::cli::draft::PlanDraft;
+use onrush_load::cli::flags;
+use onrush_load::cli::load::CONNECTIONS;
+use onrush_load::cli::refusal::PlanRefusal;
 
 /// The options of a search, checked but not yet joined with a plan.
 pub(super) struct Draft {
@@ -31,20 +32,13 @@ const BUDGET_MIN: Duration = Duration::from_secs(5);
 const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
-    /// Removes the options of a search from `typed` and checks them; `None` if no search was requested. The options
-    /// left in `typed` describe a run.
-    pub fn take_from(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
-        let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
-        let Some(objective) = objective else {
-            let line = "--over: no search was requested; add --find-max, for instance --find-max 'p99<50ms'";
-            return if over.is_some() { Err(PlanRefusal::Misused(line.to_owned())) } else { Ok(None) };
-        };
+    /// Removes the options of a search from the draft of the plan and checks them; `None` if no search was requested.
+    /// The options left in the draft describe a run.
+    pub fn take_from(plan: &mut PlanDraft) -> Result<Option<Self>, PlanRefusal> {
+        let SearchDraft { objective, over } = std::mem::take(&mut plan.search);
+        let Some(objective) = objective.filter(|_| !plan.dialect.is_compat()) else { return Ok(None) };
         let over = over.unwrap_or(SearchVariable::Rate);
-        if typed.dialect.is_compat() {
-            let tool = typed.dialect.name();
-            return Err(PlanRefusal::Cannot(format!("--find-max: {tool} has no searches; leave it out")));
-        }
-        refuse_others(typed, over)?;
+        refuse_others(plan, over)?;
         if let Some(term) = objective.terms.iter().find(|term| holds_only_above(term)) {
             let line = format!(
                 "--find-max {}: this condition holds above a load, not below; reverse it, as in p99<50ms",
@@ -65,17 +59,17 @@ impl Draft {
             return Err(PlanRefusal::Misused(line));
         }
         let first = match over {
-            SearchVariable::Rate => typed.pace.take_first_rate().map(|rate| rate.per_minute()),
-            SearchVariable::Connections => Some(typed.connections.unwrap_or(CONNECTIONS)),
-            SearchVariable::Threads => Some(typed.threads.unwrap_or(1)),
+            SearchVariable::Rate => plan.pace.take_first_rate().map(|rate| rate.per_minute()),
+            SearchVariable::Connections => Some(plan.load.connections.unwrap_or(CONNECTIONS)),
+            SearchVariable::Threads => Some(plan.load.threads.unwrap_or(1)),
         };
-        if over == SearchVariable::Rate && typed.connections.is_none() {
-            typed.pace.max_inflight.get_or_insert(MAX_INFLIGHT);
+        if over == SearchVariable::Rate && plan.load.connections.is_none() {
+            plan.pace.max_inflight.get_or_insert(MAX_INFLIGHT);
         }
-        let budget = typed.duration.take().unwrap_or(BUDGET);
+        let budget = plan.load.duration.take().unwrap_or(BUDGET);
         if budget < BUDGET_MIN {
             let right = format!("a search takes at least {}; try 60s", format_duration_exact(BUDGET_MIN));
-            return Err(wrong(flags::by_id(Id::Duration), OsStr::new(&format_duration_exact(budget)), right));
+            return Err(flags::named("duration").wrong(format_duration_exact(budget), right));
         }
         Ok(Some(Self { objective, over, budget, first }))
     }
@@ -93,30 +87,21 @@ impl Draft {
     }
 }
 
-/// Refuses options that conflict with a search.
-fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal> {
-    let is_other = |kind: OutputKind| kind != OutputKind::Json;
-    let (sampling, log) = (typed.sampling.typed_option(), typed.log.typed_option());
+/// Refuses options whose values conflict with a search. Options that do so with any value are in the definition of
+/// `--find-max`.
+fn refuse_others(plan: &PlanDraft, over: SearchVariable) -> Result<(), PlanRefusal> {
+    let writes_other = plan.output.outputs.iter().any(|output| output.kind != OutputKind::Json);
     let reasons = [
-        (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
-        (typed.once, "--once", "a search sends many requests"),
-        (typed.pace.has_stages(), "--stages", "each run of a search has one load"),
-        (!typed.until.is_empty(), "--until", "a search decides the length of each run"),
-        (!typed.gates.is_empty(), "--fail-if", "add the term to --find-max instead"),
-        (over != SearchVariable::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
-        (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
-        (sampling.is_some(), sampling.unwrap_or_default(), "a search has many runs; sample one at the rate found"),
-        (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load found"),
-        (typed.samples.is_some(), "--sample-responses", "a search has many runs; sample one at the load found"),
+        (over != SearchVariable::Rate && plan.has("rate"), "-R", "only --over rate has a rate"),
+        (writes_other, "-o", "a search writes .json only"),
         (
-            typed.machines.goes_on(),
+            plan.machines.on_loss == OnLoss::Continue,
             "--on-loss continue",
             "the runs would not be comparable after the loss of a machine",
         ),
     ];
-    let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);
-    wrong.map_or(Ok(()), |(_, option, reason)| Err(PlanRefusal::Misused(line(option, reason))))
+    wrong.map_or(Ok(()), |(_, option, reason)| Err(PlanRefusal::both("--find-max", option, reason)))
 }
 
 /// True if a term holds only above some load, as a latency above a limit does: right for a gate, wrong for a search.

@@ -48,8 +48,8 @@ use onrush_plan::Plan;
 use draft::Draft;
 
 /// The search requested by `--find-max`.
-pub const SEARCH: InsteadOfRun = InsteadOfRun(|typed| {
+pub const SEARCH: InsteadOfRun = InsteadOfRun(|plan| {
     let search =
         |draft: Draft| -> PlanAction { Box::new(move |plan: Plan| runner::run_search(&mut draft.with_plan(plan))) };
-    Ok(Draft::take_from(typed)?.map(search))
+    Ok(Draft::take_from(plan)?.map(search))
 });

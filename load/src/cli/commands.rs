@@ -7,8 +7,8 @@ use std::fmt;
 use onrush_plan::Plan;
 
 use super::described::{CompletionWord, Described};
+use super::draft::PlanDraft;
 use super::refusal::PlanRefusal;
-use super::typed::Typed;
 
 /// The commands available on a command line.
 #[derive(Debug)]
@@ -47,10 +47,10 @@ pub struct Command {
     pub parse: fn(&[OsString]) -> Result<Option<CommandWork>, String>,
 }
 
-/// A command that options of a run select, and that replaces the run. It removes its own options from the typed ones,
+/// A command that options of a run select, and that replaces the run. It removes its own options from the draft,
 /// and then gets the plan made from the others; `None` if its options are absent.
 #[derive(Debug)]
-pub struct InsteadOfRun(pub fn(&mut Typed) -> Result<Option<PlanAction>, PlanRefusal>);
+pub struct InsteadOfRun(pub fn(&mut PlanDraft) -> Result<Option<PlanAction>, PlanRefusal>);
 
 /// Work on a plan, such as a search; returns the exit code of the process.
 pub type PlanAction = Box<dyn FnOnce(Plan) -> u8>;

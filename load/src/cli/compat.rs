@@ -5,34 +5,37 @@ use std::path::Path;
 
 use onrush_plan::Dialect;
 
-use super::flags::{Flag, Id};
-use super::front::{Front, Item, Misuse};
+use super::flag::Flag;
+use super::lexer::{ArgLexer, Item, Misuse};
 
 /// The dialect of a command line: that of `--compat`, wherever it is, else that of the program's name. An unknown name
 /// after `--compat` is ignored here and rejected when the option is read.
 pub(super) fn choose_dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
     let called = Path::new(program).file_name().and_then(dialect_by_name).unwrap_or(Dialect::Native);
-    let mut front = Front::new(rest, called, words_end_options);
+    let mut lexer = ArgLexer::new(rest, called, words_end_options);
     let mut asked = None;
     loop {
-        match front.next() {
-            Ok(Some(Item::Flag(flag, name))) if flag.id == Id::Compat => asked = dialect_by_name(&name).or(asked),
+        match lexer.next_item() {
+            Ok(Some(Item::Flag(flag, name))) if flag.name() == "compat" => asked = dialect_by_name(&name).or(asked),
             Ok(Some(_)) | Err(_) => {}
             Ok(None) => return asked.unwrap_or(called),
         }
     }
 }
 
+/// The dialects of imitated tools, in the order of the choices of `--compat`.
+pub(super) const IMITATED: [Dialect; 3] = [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2];
+
 /// The dialect of the tool with this name.
-pub(super) fn dialect_by_name(name: &OsStr) -> Option<Dialect> {
-    [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
+fn dialect_by_name(name: &OsStr) -> Option<Dialect> {
+    IMITATED.into_iter().find(|dialect| name == dialect.name())
 }
 
 /// getopt's message about a misused option, without the program's name; `None` for a misuse about which getopt prints
 /// nothing.
 pub(super) fn getopt_message(misuse: &Misuse) -> Option<String> {
-    let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.spelling.long)).collect::<String>();
+    let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.name())).collect::<String>();
     match misuse {
         Misuse::Refused => None,
         // Occurs only natively: getopt reads such a word letter by letter.

@@ -1,127 +1,49 @@
-//! An option: its spelling, its help and its origin. [`super::flags`] holds the table of all options.
+//! An option of a run: its spelling, its description, the options that it excludes or needs, and its effect on the
+//! draft of a plan. Help, manual page, completions, hints and `docs/command-line.md` follow from this definition.
 
-use onrush_plan::Dialect;
+use std::ffi::OsStr;
+use std::fmt::Display;
 
+use onrush_plan::{Dialect, secrets};
+
+use super::described::Described;
+use super::draft::PlanDraft;
+use super::refusal::{PlanRefusal, is_url};
 use super::spelling::Spelling;
+use super::values::Value;
 
 /// An option of a run.
 #[derive(Debug)]
 pub struct Flag {
-    /// Identifies the option in the parser.
-    pub id: Id,
-    /// Spelling of the option.
-    pub spelling: Spelling,
-    /// Purpose, in lines. The usage of the compat dialects prints only the first line, which must be true in every
-    /// dialect.
-    pub help: &'static str,
-    /// Possible values, if there are only a few; otherwise empty.
-    pub choices: &'static [&'static str],
+    /// Spelling, help and choices. The usage of the compat dialects prints only the first line of the help, which must
+    /// be true in every dialect.
+    pub described: Described,
+    /// Paragraphs for `docs/command-line.md`, in Markdown. Only tables and fenced blocks have line breaks.
+    pub reference: &'static str,
+    /// An example for the same page; empty if the paragraphs have one.
+    pub example: &'static str,
     /// The tool that introduced the option.
     pub origin: Origin,
     /// True if `--help` lists the option; otherwise only `--help all` does.
     pub is_common: bool,
+    /// True if several values add up; otherwise the last one wins, or a second one is refused.
+    pub is_repeatable: bool,
+    /// The option as typed for a sweep, if `onrush sweep` takes a list of its values.
+    pub swept_as: Option<&'static str>,
+    /// Why experiments refuse the option.
+    pub single_run_only: Option<&'static str>,
+    /// Why the imitated tools refuse the option; follows the name of the tool.
+    pub native_only: Option<&'static str>,
+    /// Names of options that cannot be combined with this one, each with the reason.
+    pub excludes: &'static [(&'static str, &'static str)],
+    /// Conditions, each with the message if it is not met.
+    pub needs: &'static [Need],
+    /// Changes the draft; a switch changes nothing, as [`PlanDraft::has`] knows it.
+    pub set: fn(&mut PlanDraft, Value<'_>) -> Result<(), PlanRefusal>,
 }
 
-/// Identifies an option in the parser. The table of options has the help for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the table of options describes each")]
-pub enum Id {
-    Connections,
-    Duration,
-    Threads,
-    Requests,
-    Until,
-    Probe,
-    Method,
-    Header,
-    Body,
-    Urls,
-    UrlsOrder,
-    ExpectStatus,
-    ExpectBody,
-    ExpectHeader,
-    Templates,
-    Form,
-    DataUrlencode,
-    BasicAuth,
-    DisableKeepalive,
-    RequestsPerConnection,
-    Once,
-    Timeout,
-    GiveUp,
-    Latency,
-    Notes,
-    Quiet,
-    Version,
-    Help,
-    Io,
-    Compat,
-    Spin,
-    Seed,
-    Script,
-    Rate,
-    Stages,
-    MaxInflight,
-    Arrivals,
-    CatchUp,
-    MaxLate,
-    SendSlice,
-    FindMax,
-    Over,
-    ULatency,
-    BatchLatency,
-    BindIp,
-    ConnectTo,
-    Resolve,
-    Ipv4,
-    Ipv6,
-    Unix,
-    HttpProxy,
-    Rcvbuf,
-    Sndbuf,
-    Congestion,
-    DelayStats,
-    Breakout,
-    Insecure,
-    CaCert,
-    Cert,
-    Key,
-    Sni,
-    TlsMin,
-    TlsMax,
-    TlsCiphers,
-    TlsGroups,
-    TlsResume,
-    Http2,
-    Http2PriorKnowledge,
-    Http11,
-    AlpnList,
-    Streams,
-    H2Window,
-    H2ConnectionWindow,
-    H2MaxFrame,
-    H2Table,
-    Output,
-    Sockets,
-    SocketsOutput,
-    RequestLog,
-    LogSample,
-    SampleResponses,
-    Warmup,
-    Percentiles,
-    FailIf,
-    Strict,
-    Annotate,
-    Format,
-    Label,
-    KeepSecrets,
-    Machines,
-    Coordinate,
-    TokenFile,
-    JoinTimeout,
-    LossTimeout,
-    OnLoss,
-}
+/// A condition, and the message if it is not met.
+pub type Need = (fn(&PlanDraft) -> bool, &'static str);
 
 /// The tool that introduced an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,20 +58,43 @@ pub enum Origin {
     Ours,
 }
 
-/// An option that onrush introduced, with this spelling and no help yet.
-pub const fn flag(id: Id, spelling: &'static str) -> Flag {
-    Flag { id, spelling: Spelling::parse(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
+/// An option that onrush introduced, with this spelling and effect.
+pub const fn flag(spelling: &'static str, set: fn(&mut PlanDraft, Value<'_>) -> Result<(), PlanRefusal>) -> Flag {
+    Flag {
+        described: Described { spelling: Spelling::parse(spelling), help: "", choices: &[] },
+        reference: "",
+        example: "",
+        origin: Origin::Ours,
+        is_common: false,
+        is_repeatable: false,
+        swept_as: None,
+        single_run_only: None,
+        native_only: None,
+        excludes: &[],
+        needs: &[],
+        set,
+    }
+}
+
+/// An option without a value, of which only the presence matters.
+pub const fn switch(spelling: &'static str) -> Flag {
+    flag(spelling, |_, _| Ok(()))
 }
 
 impl Flag {
     /// Sets the help text.
     pub const fn help(self, help: &'static str) -> Self {
-        Self { help, ..self }
+        Self { described: Described { help, ..self.described }, ..self }
+    }
+
+    /// Sets the paragraphs for `docs/command-line.md`, and an example.
+    pub const fn reference(self, reference: &'static str, example: &'static str) -> Self {
+        Self { reference, example, ..self }
     }
 
     /// Sets the values that completions and help suggest; most options accept no others.
     pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
-        Self { choices, ..self }
+        Self { described: Described { choices, ..self.described }, ..self }
     }
 
     /// Lists the option in `--help`, not only in `--help all`.
@@ -157,9 +102,44 @@ impl Flag {
         Self { is_common: true, ..self }
     }
 
+    /// Lets several values add up.
+    pub const fn repeatable(self) -> Self {
+        Self { is_repeatable: true, ..self }
+    }
+
     /// Sets the tool that introduced the option.
     pub const fn from(self, origin: Origin) -> Self {
         Self { origin, ..self }
+    }
+
+    /// Lets `onrush sweep` vary the option, typed like this.
+    pub const fn swept_as(self, typed: &'static str) -> Self {
+        Self { swept_as: Some(typed), ..self }
+    }
+
+    /// Refuses the option in experiments, for this reason.
+    pub const fn single_run_only(self, reason: &'static str) -> Self {
+        Self { single_run_only: Some(reason), ..self }
+    }
+
+    /// Refuses the option where a tool is imitated. The reason follows the name of the tool.
+    pub const fn native_only(self, reason: &'static str) -> Self {
+        Self { native_only: Some(reason), ..self }
+    }
+
+    /// Refuses these other options beside this one, each for a reason.
+    pub const fn excludes(self, excludes: &'static [(&'static str, &'static str)]) -> Self {
+        Self { excludes, ..self }
+    }
+
+    /// Refuses the option unless all conditions are met.
+    pub const fn needs(self, needs: &'static [Need]) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// The option's name without its dashes.
+    pub fn name(&self) -> &'static str {
+        self.described.spelling.long
     }
 
     /// True if the help of the imitated tool lists the option; natively, that of wrk does. Only these options may be
@@ -171,5 +151,21 @@ impl Flag {
             Origin::Wrk2 => dialect == Dialect::Wrk2,
             Origin::Ours => false,
         }
+    }
+
+    /// True if the value may be a URL other than the target's.
+    pub fn takes_url(&self) -> bool {
+        self.described.spelling.value == Some("URL")
+    }
+
+    /// Rejects an invalid value. The message has the option, the value without its secrets, and the reason or right
+    /// form.
+    pub fn wrong(&self, value: impl AsRef<OsStr>, reason: impl Display) -> PlanRefusal {
+        const SHOWN_MAX: usize = 80;
+        let text = value.as_ref().to_string_lossy();
+        let text = if is_url(value.as_ref()) { secrets::misspelt_url(&text) } else { secrets::redact_text(&text) };
+        let shown: String = text.chars().take(SHOWN_MAX).collect();
+        let dots = if shown.len() < text.len() { "…" } else { "" };
+        PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", self.name()))
     }
 }

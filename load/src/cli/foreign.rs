@@ -2,7 +2,6 @@
 
 use onrush_plan::Dialect;
 
-use super::flags::Id;
 use super::units;
 
 /// The hint for another tool's option: `spelling` is its name in the table, `typed` is what the user typed. `None` if
@@ -30,14 +29,14 @@ fn has_spelling((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
 }
 
 /// Suggestion for a value that is invalid in onrush, but right for another tool's option with the same letter.
-pub(super) fn foreign_value_hint(id: Id, value: &str) -> Option<&'static str> {
-    let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == id && is_meant(value))?;
+pub(super) fn foreign_value_hint(name: &str, value: &str) -> Option<&'static str> {
+    let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == name && is_meant(value))?;
     Some(answer)
 }
 
 /// True for a distribution of arrivals, the value of `-D` in DeathStarBench's wrk2.
-pub(super) fn is_distribution(id: Id, value: &str) -> bool {
-    id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
+pub(super) fn is_distribution(name: &str, value: &str) -> bool {
+    name == "delay-stats" && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }
 
 /// True for a file name, but not for a mistyped time.
@@ -54,46 +53,42 @@ fn is_stage(value: &str) -> bool {
     value.split_once(':').is_some_and(|(time, level)| is_time(time) && level.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-type ForeignValue = (Id, fn(&str) -> bool, &'static str);
+type ForeignValue = (&'static str, fn(&str) -> bool, &'static str);
 
 /// Options of onrush, each with the form of another tool's values and the suggestion for them.
 const VALUES: &[ForeignValue] = &[
     (
-        Id::Timeout,
+        "timeout",
         |value| value.contains('/'),
         "not a time; onrush's option for the -T of ab, hey and oha is -H, for instance -H 'Content-Type: text/html'",
     ),
-    (Id::DelayStats, is_file, "not a time; onrush's option for the -D of hey and oha is --body @FILE"),
-    (Id::DelayStats, |value| value == "exp", "not a time; onrush's option for wrk2's -D exp is --arrivals poisson"),
+    ("delay-stats", is_file, "not a time; onrush's option for the -D of hey and oha is --body @FILE"),
+    ("delay-stats", |value| value == "exp", "not a time; onrush's option for wrk2's -D exp is --arrivals poisson"),
+    ("delay-stats", |value| value == "fixed", "not a time; wrk2's -D fixed is how onrush sends requests; leave it out"),
     (
-        Id::DelayStats,
-        |value| value == "fixed",
-        "not a time; wrk2's -D fixed is how onrush sends requests; leave it out",
-    ),
-    (
-        Id::DelayStats,
-        |value| is_distribution(Id::DelayStats, value),
+        "delay-stats",
+        |value| is_distribution("delay-stats", value),
         "not a time; wrk2's -D norm and -D zipf have no counterpart: --arrivals is uniform, poisson or burst:N",
     ),
     (
-        Id::Method,
+        "method",
         |value| value.contains(':'),
         "not the name of a method; onrush's option for the -X of ab is --http-proxy, for instance --http-proxy \
          http://10.0.0.1:3128",
     ),
     (
-        Id::BindIp,
+        "bind-ip",
         |value| value.parse::<u32>().is_ok(),
         "not an address; onrush's options for the -b of ab are --rcvbuf and --sndbuf",
     ),
     (
-        Id::BindIp,
+        "bind-ip",
         |value| value.contains('='),
         "not an address; onrush's option for the -b of curl is -H, for instance -H 'Cookie: sid=abc'",
     ),
-    (Id::Threads, is_time, "not a number; onrush's option for the -t of oha is --give-up 5s, for that of ab -d 30s"),
+    ("threads", is_time, "not a number; onrush's option for the -t of oha is --give-up 5s, for that of ab -d 30s"),
     (
-        Id::Script,
+        "script",
         is_stage,
         "not a file but a stage; onrush's option for the -s of k6 is --stages, for instance --stages c=30s:1..10,1m:10..20",
     ),
@@ -274,19 +269,19 @@ mod tests {
 
     #[test]
     fn mistyped_values_are_not_taken_as_foreign() {
-        for (id, value) in [
-            (Id::Timeout, "text"),
-            (Id::DelayStats, "1.5sec"),
-            (Id::DelayStats, ".5s"),
-            (Id::DelayStats, "soon"),
-            (Id::Threads, "1.5"),
-            (Id::Threads, "4x"),
-            (Id::Script, "x.lua"),
-            (Id::Script, "a:b"),
-            (Id::Script, "./30s:10"),
-            (Id::Duration, "body.json"),
+        for (name, value) in [
+            ("timeout", "text"),
+            ("delay-stats", "1.5sec"),
+            ("delay-stats", ".5s"),
+            ("delay-stats", "soon"),
+            ("threads", "1.5"),
+            ("threads", "4x"),
+            ("script", "x.lua"),
+            ("script", "a:b"),
+            ("script", "./30s:10"),
+            ("duration", "body.json"),
         ] {
-            assert_eq!(foreign_value_hint(id, value), None, "{value}");
+            assert_eq!(foreign_value_hint(name, value), None, "{value}");
         }
     }
 }

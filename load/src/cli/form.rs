@@ -3,60 +3,35 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+use super::draft::PlanDraft;
 use super::multipart::{self, FormPart};
 use super::refusal::PlanRefusal;
-use super::request::read_contents;
-use super::typed::Typed;
+use super::request::{RequestDraft, read_contents};
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
-/// Rejects a form together with another option that sets the body.
-pub(super) fn check_form_is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
-    let option = match (&typed.forms[..], &typed.urlencoded[..]) {
-        ([], []) => return Ok(()),
-        ([_, ..], [_, ..]) => return Err(refuse_both("--form", "--data-urlencode", "a request has one body")),
-        ([_, ..], []) => "--form",
-        ([], [_, ..]) => "--data-urlencode",
-    };
-    if typed.body.is_some() {
-        return Err(refuse_both("--body", option, "a request has one body"));
-    }
-    if let Some(script) = &typed.script {
-        let script = format!("--script {:?}", script.display().to_string());
-        return Err(refuse_both(option, &script, "a script makes its bodies itself"));
-    }
-    if typed.urls.is_some() {
-        return Err(refuse_both(option, "--urls", "the requests of a list have their bodies in files"));
-    }
-    Ok(())
-}
+/// A body, and its `Content-Type` unless the user typed one.
+type FormBody = (Vec<u8>, Option<String>);
 
-/// Encodes the body of the form and adds its `Content-Type` to the typed headers; `None` without a form.
-pub(super) fn encode_form_body(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
-    if typed.forms.is_empty() && typed.urlencoded.is_empty() {
+/// Encodes the body of the form; `None` without a form.
+pub(super) fn encode_form(draft: &PlanDraft) -> Result<Option<FormBody>, PlanRefusal> {
+    let RequestDraft { forms, urlencoded, headers, .. } = &draft.request;
+    if forms.is_empty() && urlencoded.is_empty() {
         return Ok(None);
     }
-    let own_type = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Content-Type"));
-    let (body, content_type) = if typed.urlencoded.is_empty() {
+    let has_templates = draft.has("templates");
+    let own_type = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Content-Type"));
+    if !forms.is_empty() {
         if let Some((name, value)) = own_type {
             let reason = "only the form's own has the boundary between its parts";
-            return Err(refuse_both("--form", &format!("the header '{name}: {value}'"), reason));
+            return Err(PlanRefusal::both("--form", format_args!("the header '{name}: {value}'"), reason));
         }
-        let parts: Result<Vec<FormPart>, PlanRefusal> =
-            parse_values("--form", &typed.forms, |field| FormPart::read(field, typed.templates));
-        multipart::encode_multipart(&parts?)
-    } else {
-        let fields =
-            parse_values("--data-urlencode", &typed.urlencoded, |field| urlencode_field(field, typed.templates))?;
-        (fields.join(&b'&'), "application/x-www-form-urlencoded".to_owned())
-    };
-    if own_type.is_none() {
-        typed.headers.push(("Content-Type".to_owned(), content_type));
+        let parts = parse_values("--form", forms, |field| FormPart::read(field, has_templates))?;
+        let (body, content_type) = multipart::encode_multipart(&parts);
+        return Ok(Some((body, Some(content_type))));
     }
-    Ok(Some(body))
-}
-
-fn refuse_both(one: &str, other: &str, reason: &str) -> PlanRefusal {
-    PlanRefusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
+    let fields = parse_values("--data-urlencode", urlencoded, |field| urlencode_field(field, has_templates))?;
+    let content_type = own_type.is_none().then(|| "application/x-www-form-urlencoded".to_owned());
+    Ok(Some((fields.join(&b'&'), content_type)))
 }
 
 /// Parses all values of an option.

@@ -3,7 +3,8 @@
 use onrush_plan::Dialect;
 
 use super::described;
-use super::flags::{self, Flag};
+use super::flag::Flag;
+use super::flags;
 
 /// The text of `onrush -h`, which fits one screen.
 pub(super) const SHORT: &str = "\
@@ -54,11 +55,11 @@ pub(super) fn help(has_all: bool) -> String {
          \n\
          Each command has its own --help. Defaults are in parentheses.\n",
     );
-    for (title, flags) in flags::SECTIONS {
-        let shown = flags.iter().filter(|flag| has_all || flag.is_common);
-        let entries: String = shown.map(|flag| format_flag_help(flag, flag.help.lines())).collect();
+    for section in &flags::SECTIONS {
+        let shown = section.flags.iter().filter(|flag| has_all || flag.is_common);
+        let entries: String = shown.map(|flag| format_flag_help(flag, flag.described.help.lines())).collect();
         if !entries.is_empty() {
-            text.push_str(&format!("\n{title}\n{entries}"));
+            text.push_str(&format!("\n{}\n{entries}", section.title));
         }
     }
     if !has_all {
@@ -83,7 +84,7 @@ pub(super) fn usage(dialect: Dialect) -> String {
     }
     let mut text = String::from("Usage: wrk <options> <url>\n  Options:\n");
     for flag in flags::all().filter(|flag| flag.is_listed_by(dialect)) {
-        text.push_str(&format_flag_help(flag, flag.help.lines().take(1)));
+        text.push_str(&format_flag_help(flag, flag.described.help.lines().take(1)));
     }
     text.push_str(
         "\n  Numbers may have a unit: 1k, 1M, 1G\n  Times may have a unit: 2s, 2m, 2h\n  \
@@ -97,7 +98,7 @@ const COLUMN: usize = 26;
 
 /// One option: its spelling, followed by the lines of its help. A long spelling has its own line.
 fn format_flag_help<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
-    described::format_option(&flag.spelling, help, COLUMN)
+    described::format_option(&flag.described.spelling, help, COLUMN)
 }
 
 /// The notation of values, as a section of the help.
@@ -168,10 +169,10 @@ mod tests {
         assert!(others > 30 && flags::all().count() - others > 20, "{others} others");
         assert!(common.contains(&format!("\n{others} more options, ")) && common.lines().count() < all.lines().count());
         for flag in flags::all() {
-            let entry = format_flag_help(flag, flag.help.lines());
-            let first = flag.help.lines().next().unwrap();
-            assert!(all.contains(&entry), "{}", flag.spelling.long);
-            assert_eq!(common.contains(&entry), flag.is_common, "{}", flag.spelling.long);
+            let entry = format_flag_help(flag, flag.described.help.lines());
+            let first = flag.described.help.lines().next().unwrap();
+            assert!(all.contains(&entry), "{}", flag.name());
+            assert_eq!(common.contains(&entry), flag.is_common, "{}", flag.name());
             let line = entry.lines().find(|line| line.contains(first)).unwrap();
             assert_eq!(line.find(first), Some(COLUMN), "{entry}");
             assert!(line[..COLUMN].ends_with(' '), "{entry}");
@@ -182,7 +183,7 @@ mod tests {
     fn compat_usage_shows_whole_help_entries() {
         // A sentence continued on the next line would end here in a short word or an open parenthesis.
         for flag in flags::all().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
-            let first = flag.help.lines().next().unwrap();
+            let first = flag.described.help.lines().next().unwrap();
             assert_eq!(first.matches('(').count(), first.matches(')').count(), "{first}");
             let last = first.rsplit(' ').next().unwrap();
             assert!(!["the", "a", "of", "longer", "behind", "and", "or", "to"].contains(&last), "{first}");
@@ -204,9 +205,9 @@ mod tests {
 
     #[test]
     fn help_entries_show_spelling_value_and_purpose() {
-        let connections = flags::by_id(flags::Id::Connections);
+        let connections = flags::named("connections");
         assert_eq!(
-            format_flag_help(connections, connections.help.lines()),
+            format_flag_help(connections, connections.described.help.lines()),
             "  -c, --connections N     connections to keep open, all threads together (10)\n"
         );
     }

@@ -7,9 +7,10 @@ use std::iter;
 use onrush_plan::secrets;
 use strsim::damerau_levenshtein;
 
-use super::flags::{self, Flag};
+use super::flag::Flag;
+use super::flags;
 use super::foreign::foreign_option_hint;
-use super::front::Misuse;
+use super::lexer::Misuse;
 use super::spelling::Spelling;
 use crate::requests::QUOTES;
 
@@ -55,7 +56,7 @@ pub fn unknown_option_hint(typed: &str, meant: Option<&str>, help: &str) -> Stri
 }
 
 fn listed(flags: &[&Flag]) -> String {
-    let names: Vec<String> = flags.iter().map(|flag| format!(" --{}", flag.spelling.long)).collect();
+    let names: Vec<String> = flags.iter().map(|flag| format!(" --{}", flag.name())).collect();
     names.join(",")
 }
 
@@ -65,7 +66,7 @@ fn unknown_letter_hint(letter: char) -> String {
     if let Some(advice) = foreign_option_hint(&typed, &typed) {
         advice
     } else if let Some(flag) = flags::by_letter(other_case) {
-        format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.spelling.long)
+        format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.name())
     } else {
         unlisted_option_hint(&typed)
     }
@@ -76,7 +77,7 @@ fn unknown_name_hint(name: &str) -> String {
     if let Some(advice) = foreign_option_hint(&typed, &typed) {
         return advice;
     }
-    unknown_option_hint(&typed, nearest_name(name, flags::all().map(|flag| flag.spelling.long)), HELP)
+    unknown_option_hint(&typed, nearest_name(name, flags::all().map(|flag| flag.name())), HELP)
 }
 
 fn single_dash_hint(name: &str) -> String {
@@ -85,7 +86,7 @@ fn single_dash_hint(name: &str) -> String {
         return advice;
     }
     match flags::by_name(name) {
-        Some(flag) => format!("unknown option {typed}; did you mean --{}, with two dashes?", flag.spelling.long),
+        Some(flag) => format!("unknown option {typed}; did you mean --{}, with two dashes?", flag.name()),
         None => foreign_option_hint(&format!("--{name}"), &typed).unwrap_or_else(|| unlisted_option_hint(&typed)),
     }
 }
@@ -196,7 +197,7 @@ fn typography_hint(word: &OsStr) -> Option<String> {
     let name = word.trim_start_matches('-').strip_prefix(DASHES)?.trim_start_matches('-').split('=').next()?;
     // The text after a letter may be a value, and may be secret.
     let option = match flags::by_name(name) {
-        Some(flag) => format!("--{}", flag.spelling.long),
+        Some(flag) => format!("--{}", flag.name()),
         None => format!("-{}", name.chars().next().filter(|&letter| flags::by_letter(letter).is_some())?),
     };
     let dash = word.chars().find(|character| DASHES.contains(character))?;

@@ -1,67 +1,134 @@
-//! The options on HTTP versions, as typed, and the resulting [`Http`] for a target.
-
-use std::ffi::OsStr;
+//! The options on HTTP versions, and the resulting [`Http`] for a target.
 
 use onrush_plan::http::{Http2Settings, HttpVersion};
 use onrush_plan::limits::{H2_FRAME_MAX, H2_FRAME_MIN, H2_TABLE_MAX, H2_WINDOW_MAX, H2_WINDOW_USUAL, STREAMS_MAX};
 use onrush_plan::target::Scheme;
-use onrush_plan::{Dialect, Http, Target};
+use onrush_plan::{Http, PerConnection, Target};
 use onrush_text::units::format_count;
 
-use super::flags::{Flag, Id};
-use super::refusal::{PlanRefusal, wrong};
+use super::draft::PlanDraft;
+use super::flag::{Flag, flag};
+use super::refusal::PlanRefusal;
 use super::units;
-use super::values::parse_count;
+use super::values::Value;
 
-/// The options for HTTP versions, as typed.
+/// The words after a tool's name that refuse the options.
+const HTTP11_ONLY: &str = "speaks HTTP/1.1 only";
+
+pub(super) const OPTIONS: &[Flag] = &[
+    flag("--http2", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http2]))
+    .common()
+    .native_only(HTTP11_ONLY)
+    .help("speak HTTP/2 and nothing else: by ALPN to https,\nfrom the first byte (prior knowledge) to http")
+    .reference(
+        "Speaks HTTP/2 only: `https://` offers only `h2` (ALPN), `http://` uses prior knowledge (h2c).",
+        "onrush --http2 http://127.0.0.1:8080/",
+    ),
+    flag("--http2-prior-knowledge", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http2]))
+    .native_only(HTTP11_ONLY)
+    .help("the same")
+    .reference(
+        "The same, as curl spells it for `http://`.",
+        "onrush --http2-prior-knowledge http://127.0.0.1:8080/",
+    ),
+    flag("--http1.1", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http11]))
+    .native_only(HTTP11_ONLY)
+    .help("speak HTTP/1.1 (the default)")
+    .reference(
+        "Speaks HTTP/1.1, the default.",
+        "onrush --http1.1 http://127.0.0.1:8080/",
+    ),
+    flag("--alpn-list LIST", |draft, value| draft.http.set_versions(value, parse_alpn_list(value)?))
+    .one_of(&["h2,http/1.1", "http/1.1,h2", "h2", "http/1.1"])
+    .native_only(HTTP11_ONLY)
+    .help("versions that an https server may choose from, the\npreferred first: h2,http/1.1")
+    .reference(
+        "Versions that the TLS handshake may choose from, most preferred first: `h2,http/1.1` (or `http2,http1.1`). A \
+         note counts the connections by version.",
+        "onrush -k --alpn-list h2,http/1.1 https://127.0.0.1:8443/",
+    ),
+    flag("--streams N", |draft, value| {
+        draft.http.streams = Some(value.count(STREAMS_MAX)? as u32);
+        Ok(())
+    })
+    .common()
+    .swept_as("--http2 --streams")
+    .native_only(HTTP11_ONLY)
+    .help("most requests in flight on a connection of HTTP/2 (1);\nthe server may allow fewer")
+    .reference(
+        "Most requests in flight per HTTP/2 connection, 1 by default; in all up to `-c` × N. A note reports if the \
+         server allows fewer. A script's batch is in flight together unless this option allows fewer.",
+        "onrush --http2 -c 4 --streams 32 http://127.0.0.1:8080/",
+    ),
+    flag("--h2-window SIZE", |draft, value| {
+        draft.http.settings.window = Some(parse_size(value, 1, H2_WINDOW_MAX)?);
+        Ok(())
+    })
+    .native_only(HTTP11_ONLY)
+    .help("how much of a response the server may send ahead\n(1 GiB)")
+    .reference(
+        "Bytes of a response that the server may send before it must wait (`SETTINGS_INITIAL_WINDOW_SIZE`): by default \
+         1 GiB less a byte, so that the window is not the limit. Units: `k`, `M`, `KiB`, `MiB`.",
+        "onrush --http2 --h2-window 64KiB http://127.0.0.1:8080/",
+    ),
+    flag("--h2-connection-window SIZE", |draft, value| {
+        draft.http.settings.connection_window = Some(parse_size(value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
+        Ok(())
+    })
+    .native_only(HTTP11_ONLY)
+    .help("the same for all responses of a connection (1 GiB)")
+    .reference(
+        "The window for all responses of a connection, at least 65,535 bytes.",
+        "onrush --http2 --h2-connection-window 1MiB http://127.0.0.1:8080/",
+    ),
+    flag("--h2-max-frame SIZE", |draft, value| {
+        draft.http.settings.frame_max = Some(parse_size(value, H2_FRAME_MIN, H2_FRAME_MAX)?);
+        Ok(())
+    })
+    .native_only(HTTP11_ONLY)
+    .help("longest frame to accept (16 KiB)")
+    .reference(
+        "Largest frame that the server may send (`SETTINGS_MAX_FRAME_SIZE`): 16 KiB (default) to 16 MiB less a byte.",
+        "onrush --http2 --h2-max-frame 1MiB http://127.0.0.1:8080/",
+    ),
+    flag("--h2-table SIZE", |draft, value| {
+        draft.http.settings.table = Some(parse_size(value, 0, H2_TABLE_MAX)?);
+        Ok(())
+    })
+    .native_only(HTTP11_ONLY)
+    .help("table for the server's header fields (4 KiB)")
+    .reference(
+        "Table size for the server's header compression (`SETTINGS_HEADER_TABLE_SIZE`): 4 KiB by default; 0 disables \
+         the table.",
+        "onrush --http2 --h2-table 0 http://127.0.0.1:8080/",
+    ),
+];
+
+/// The options on HTTP versions, as typed.
 #[derive(Debug, Default)]
-pub struct TypedHttp {
+pub(super) struct HttpDraft {
     /// Versions requested by `--http2`, `--http1.1` and `--alpn-list`, each with the option's name.
     versions: Vec<(&'static str, Vec<HttpVersion>)>,
     streams: Option<u32>,
     settings: Http2Settings,
-    /// Names of the typed options that make sense only with HTTP/2.
-    of_http2: Vec<&'static str>,
 }
 
-impl TypedHttp {
-    /// Applies one option. Whether the requested versions agree is checked later.
-    pub fn apply_option(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
-        let name = flag.spelling.long;
-        let versions = match flag.id {
-            Id::Http2 | Id::Http2PriorKnowledge => vec![HttpVersion::Http2],
-            Id::Http11 => vec![HttpVersion::Http11],
-            Id::AlpnList => parse_alpn_list(flag, value)?,
-            _ => return self.apply_http2_setting(flag, value),
-        };
+impl HttpDraft {
+    /// Whether the requested versions agree is checked later.
+    fn set_versions(&mut self, value: Value, versions: Vec<HttpVersion>) -> Result<(), PlanRefusal> {
+        let name = value.flag.name();
         self.versions.retain(|(other, _)| *other != name);
         self.versions.push((name, versions));
         Ok(())
     }
+}
 
-    fn apply_http2_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
-        match flag.id {
-            Id::Streams => self.streams = Some(parse_count(flag, value, Dialect::Native, STREAMS_MAX)? as u32),
-            Id::H2Window => self.settings.window = Some(parse_size(flag, value, 1, H2_WINDOW_MAX)?),
-            Id::H2ConnectionWindow => {
-                self.settings.connection_window = Some(parse_size(flag, value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
-            }
-            Id::H2MaxFrame => self.settings.frame_max = Some(parse_size(flag, value, H2_FRAME_MIN, H2_FRAME_MAX)?),
-            _ => self.settings.table = Some(parse_size(flag, value, 0, H2_TABLE_MAX)?),
-        }
-        self.of_http2.push(flag.spelling.long);
-        Ok(())
-    }
-
+impl PlanDraft {
     /// The HTTP settings for this target. Rejects contradictory versions, and HTTP/2 options without HTTP/2. Warns
     /// about a window size that may be meant as h2load's exponent.
-    pub fn into_http(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
-        let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
-        if let Some(name) = first.filter(|_| dialect.is_compat()) {
-            let line = format!("--{name}: {} speaks HTTP/1.1 only; leave it out", dialect.name());
-            return Err(PlanRefusal::Cannot(line));
-        }
-        let versions = match &self.versions[..] {
+    pub(super) fn to_http(&self, target: &Target, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
+        let HttpDraft { versions: typed, streams, settings } = &self.http;
+        let versions = match &typed[..] {
             [] => vec![HttpVersion::Http11],
             [(_, versions)] => versions.clone(),
             [(_, one), (_, same)] if one == same => one.clone(),
@@ -74,15 +141,17 @@ impl TypedHttp {
             let line = "--alpn-list: without TLS the server cannot choose; write --http2 or --http1.1, or https://";
             return Err(PlanRefusal::Misused(line.to_owned()));
         }
-        let exponent = self.settings.window.filter(|bits| (1..=EXPONENT_MAX).contains(bits));
+        let exponent = settings.window.filter(|bits| (1..=EXPONENT_MAX).contains(bits));
         warnings.extend(exponent.map(|bits| {
             let (bytes, meant) = (format_count(bits.into(), "byte"), power_of_two(bits));
             format!("--h2-window {bits} is {bytes}; if you mean 2^{bits} bytes, as with h2load, write {meant}")
         }));
-        let http = Http { versions, streams: self.streams, settings: self.settings };
-        match self.of_http2.first() {
-            Some(name) if !http.may_be_http2() => {
-                let add = match &self.versions[..] {
+        let http = Http { versions, streams: *streams, settings: *settings };
+        let is_of_http2 = |flag: &&Flag| flag.name() == "streams" || flag.name().starts_with("h2-");
+        match self.typed_of(OPTIONS).find(is_of_http2) {
+            Some(flag) if !http.may_be_http2() => {
+                let name = flag.name();
+                let add = match &typed[..] {
                     [] => "add --http2",
                     [("alpn-list", _)] if target.scheme == Scheme::Https => "add h2 to --alpn-list",
                     versions => {
@@ -97,9 +166,24 @@ impl TypedHttp {
     }
 }
 
+/// Refuses more requests in flight on a connection than it may have at all.
+pub(super) fn check_streams(streams: Option<u32>, per_connection: Option<PerConnection>) -> Result<(), PlanRefusal> {
+    match (streams, per_connection) {
+        (Some(streams), Some(PerConnection { most, option })) if u64::from(streams) > most => {
+            Err(PlanRefusal::Misused(format!(
+                "--streams {streams}: a connection ends after {} ({}), so that no more are ever in flight on it; leave \
+                 one of the two out",
+                format_count(most, "request"),
+                option.name(),
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Parses the protocols of `--alpn-list`.
-fn parse_alpn_list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
-    let text = value.to_string_lossy();
+fn parse_alpn_list(value: Value) -> Result<Vec<HttpVersion>, PlanRefusal> {
+    let text = value.lossy();
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
         let version = match name {
@@ -108,28 +192,29 @@ fn parse_alpn_list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanR
             "http1.1" => Some(HttpVersion::Http11),
             _ => HttpVersion::ALL.into_iter().find(|version| version.alpn() == name),
         };
-        let version = version.ok_or_else(|| wrong(flag, OsStr::new(name), "unknown; write h2,http/1.1"))?;
+        let version = version.ok_or_else(|| value.part(name).wrong("unknown; write h2,http/1.1"))?;
         if versions.contains(&version) {
-            return Err(wrong(flag, value, format_args!("{} is there twice", version.alpn())));
+            return Err(value.wrong(format_args!("{} is there twice", version.alpn())));
         }
         versions.push(version);
     }
     if versions.is_empty() {
-        return Err(wrong(flag, value, "an empty list; write h2,http/1.1"));
+        return Err(value.wrong("an empty list; write h2,http/1.1"));
     }
     Ok(versions)
 }
 
 /// Parses a size in bytes from `least` to `most`, with a decimal or binary unit.
-fn parse_size(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
-    let text = value.to_string_lossy();
+fn parse_size(value: Value, least: u32, most: u32) -> Result<u32, PlanRefusal> {
+    let text = value.lossy();
     let size = units::parse_size(&text).ok().and_then(|size| u32::try_from(size).ok());
     size.filter(|size| (least..=most).contains(size)).ok_or_else(|| {
-        let exponent = size.filter(|bits| flag.id == Id::H2ConnectionWindow && (1..=EXPONENT_MAX).contains(bits));
+        let exponent =
+            size.filter(|bits| value.flag.name() == "h2-connection-window" && (1..=EXPONENT_MAX).contains(bits));
         let exponent = exponent.map(|bits| format!("h2load's {bits} is {}", power_of_two(bits)));
         let units = exponent.or_else(|| explain_both_units(&text));
         let units = units.unwrap_or_else(|| "k, M, KiB and MiB are units".to_owned());
-        wrong(flag, value, format_args!("write {least} to {most} bytes; {units}"))
+        value.wrong(format_args!("write {least} to {most} bytes; {units}"))
     })
 }
 

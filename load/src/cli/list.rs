@@ -1,53 +1,34 @@
 //! The list of requests from `--urls`.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::Path;
 
 use onrush_plan::condition::{Condition, Term};
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
 use onrush_plan::list::{ListOrder, RequestList};
 use onrush_plan::metric::{ErrorKind, Metric};
-use onrush_plan::{Checks, FileContents, Http, Target, secrets};
+use onrush_plan::{Checks, FileContents, Http, Schedule, Target, secrets};
 use onrush_text::escape_controls;
 
+use super::draft::PlanDraft;
 use super::flaw::nearest_word;
 use super::refusal::PlanRefusal;
 use super::request;
-use super::typed::Typed;
 use crate::input;
 use crate::requests::Entries;
 
 /// Maximum number of names that a message lists.
 const SHOWN: usize = 10;
 
-/// Takes `--urls` and reads its file; `None` if it is not given. Refuses options that contradict it, and `--urls-order`
-/// without it.
-pub(super) fn read_list_file(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
-    let Some(path) = typed.urls.take() else {
-        let needless = typed
-            .urls_order
-            .map(|order| format!("--urls-order {}: there is no list; add --urls FILE, or leave it out", order.name()));
-        return needless.map_or(Ok(None), |line| Err(PlanRefusal::Misused(line)));
-    };
-    if typed.dialect.is_compat() {
-        let tool = typed.dialect.name();
-        return Err(PlanRefusal::Cannot(format!(
-            "--urls: {tool} has no lists of requests; leave it out, or call onrush by its own name"
-        )));
-    }
-    if path.as_os_str() == "-" && typed.body.as_deref() == Some(OsStr::new("@-")) {
+/// Reads the file of `--urls`; `None` if the option is not given.
+pub(super) fn read_list_file(draft: &PlanDraft) -> Result<Option<FileContents>, PlanRefusal> {
+    let Some(path) = &draft.request.urls else { return Ok(None) };
+    let is_input = path.as_os_str() == "-";
+    if is_input && draft.request.body.as_deref() == Some(OsStr::new("@-")) {
         let line = "--urls - and --body @-: standard input is read once; write one of the two to a file";
         return Err(PlanRefusal::Misused(line.to_owned()));
     }
-    if let Some(script) = &typed.script {
-        let line = format!(
-            "--urls {:?} and --script {:?}: both say what is sent; leave one of the two out",
-            path.display().to_string(),
-            script.display().to_string()
-        );
-        return Err(PlanRefusal::Misused(line));
-    }
-    let mut file = FileContents::unread(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
+    let mut file = FileContents::unread(if is_input { Path::new("/dev/stdin") } else { path });
     input::read(&mut file, "--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }
@@ -63,27 +44,27 @@ pub(super) fn first_list_url(file: &FileContents) -> Result<&str, PlanRefusal> {
     })
 }
 
-/// Parses the list of requests to the target. `seed` determines their random order.
+/// Parses the list of requests to the target.
 pub(super) fn parse_request_list(
-    typed: &mut Typed,
+    draft: &PlanDraft,
     file: FileContents,
     target: &Target,
-    seed: u64,
+    warnings: &mut Vec<String>,
 ) -> Result<RequestList, PlanRefusal> {
     let cannot = |reason: String| PlanRefusal::Cannot(format!("--urls {:?}: {reason}", file.name));
     let text = file.shared().map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
-    let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
-    if target.path != "/" && !typed.has_url_of_list {
+    let entries = Entries::read(text, target, draft.has("templates")).map_err(|bad| cannot(bad.to_string()))?;
+    if target.path != "/" && !draft.words.is_empty() {
         let path = escape_controls(&secrets::redact_url(&target.path));
-        typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
+        warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
-    typed.warnings.extend(entries.method().and_then(|method| request::method_case_warning(method, "")));
-    typed.warnings.extend(entries.first_framing_field().map(|name| {
+    warnings.extend(entries.method().and_then(|method| request::method_case_warning(method, "")));
+    warnings.extend(entries.first_framing_field().map(|name| {
         format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
     }));
-    let order = typed.urls_order.unwrap_or_default();
+    let order = draft.request.urls_order.unwrap_or_default();
     if !entries.weights().is_empty() && order != ListOrder::Weighted {
-        typed.warnings.push("the weights of the list count only with --urls-order weighted".to_owned());
+        warnings.push("the weights of the list count only with --urls-order weighted".to_owned());
     }
     let mut bodies = Vec::new();
     let mut left = BODY_MAX_MIB << 20;
@@ -99,7 +80,7 @@ pub(super) fn parse_request_list(
     let (names, further) = entries.names();
     if further > 0 {
         let all = NAMES_MAX + further;
-        typed.warnings.push(format!(
+        warnings.push(format!(
             "the list has {all} names: the first {NAMES_MAX} have results of their own, the others together"
         ));
     }
@@ -108,21 +89,26 @@ pub(super) fn parse_request_list(
         file,
         bodies,
         order,
-        seed,
+        seed: draft.internals.seed,
         part: (0, 1),
         length,
         is_safe,
         names,
         firsts: entries.first_of_each_name(),
     };
-    let writes = !typed.outputs.is_empty() || typed.log.typed_option().is_some() || typed.samples.is_some();
-    if typed.once && list.names.len() > 1 && writes {
-        typed
-            .warnings
-            .push("--once shows a request of every name, but the files have only that of the first".to_owned());
+    let writes = !draft.output.outputs.is_empty() || draft.has("request-log") || draft.has("sample-responses");
+    if draft.is_once() && list.names.len() > 1 && writes {
+        warnings.push("--once shows a request of every name, but the files have only that of the first".to_owned());
     }
     // Starts at the first named request, because `--once` shows one request with each name.
-    Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
+    Ok(if draft.is_once() && !list.names.is_empty() { list.from_first_name() } else { list })
+}
+
+/// Rejects a gate on a figure that only a run with a rate has, if there is none.
+pub(super) fn check_gates_have_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
+    let term = gates.iter().find_map(Condition::needs_rate).filter(|_| schedule.is_none());
+    let line = |text: &str| format!("--fail-if {text}: there is no rate; add -R, for instance -R 1000");
+    term.map_or(Ok(()), |term| Err(PlanRefusal::Misused(line(&term.text))))
 }
 
 /// Rejects a gate on failed checks without checks. Over HTTP/2, gRPC calls are always checked.

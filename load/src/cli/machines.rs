@@ -1,19 +1,20 @@
-//! The options on several machines, as typed, and the resulting [`Machines`].
+//! The options on several machines, and the resulting [`Machines`].
 
 use std::env;
-use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use onrush_plan::Dialect;
 use onrush_plan::machines::{MachineRank, Machines, OnLoss};
 use onrush_text::units::format_count;
 
-use super::flags::{Flag, Id};
-use super::refusal::{PlanRefusal, wrong};
+use super::draft::PlanDraft;
+use super::flag::{Flag, flag};
+use super::load::CONNECTIONS;
+use super::probe::DraftProbe;
+use super::refusal::PlanRefusal;
 use super::slurm::Task;
-use super::values::{parse_count, parse_time};
+use super::values::Value;
 
 const MACHINES_MAX: u64 = 4096;
 /// Default time for machines to join, and default silence after which a machine counts as lost.
@@ -22,96 +23,152 @@ const LOSS: Duration = Duration::from_secs(5);
 /// Shortest silence after which a machine may count as lost. A busy machine may be silent for less.
 const LOSS_MIN: Duration = Duration::from_secs(1);
 
+/// The reason why experiments refuse the options.
+const ONE_MACHINE: &str = "an experiment runs on a single machine";
+/// The words after a tool's name that refuse the options.
+const ONE_PROGRAM: &str = "is one program on one machine";
+
+pub(super) const OPTIONS: &[Flag] = &[
+    flag("--machines N", |draft, value| {
+        draft.machines.count = Some(value.count(MACHINES_MAX)?);
+        Ok(())
+    })
+    .common()
+    .excludes(&[
+        ("once", "one machine sends the request"),
+        ("sockets", "the sockets of one machine are sampled"),
+        ("sockets-output", "the sockets of one machine are sampled"),
+        ("request-log", "the requests of one machine are logged"),
+        ("log-sample", "the requests of one machine are logged"),
+        ("sample-responses", "the responses of one machine are kept"),
+    ])
+    .needs(&[
+        (|draft| !draft.is_simulated(), "--io sim simulates one machine; leave one of the two out"),
+        (
+            |draft| !matches!(draft.load.probe, Some(DraftProbe::On { .. })),
+            "--probe observes one machine; leave one of the two out",
+        ),
+    ])
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help(
+        "carry the run out on N machines, on each of which\n\
+         'onrush worker' runs: -c, -R, -n and stages are those\n\
+         of all together, -t and -b those of each",
+    )
+    .reference(
+        "Machines that take part, 1 to 4,096. `-c`, `-R`, `-n`, `--max-inflight` and `--stages` are totals, `-t` and \
+         `-b` per machine.",
+        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token -c 2k -R 100k http://10.0.0.9/",
+    ),
+    flag("--coordinate ADDR", |draft, value| {
+        draft.machines.address = Some(parse_listen_address(value)?);
+        Ok(())
+    })
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help("where this one waits for them, as ADDR:PORT or :PORT;\nnot needed if srun starts all of them")
+    .reference(
+        "Address at which the coordinator listens: `ADDR:PORT`, or `:PORT` for all addresses.",
+        "onrush --machines 2 --coordinate :7070 --token-file token http://10.0.0.9/",
+    ),
+    flag("--token-file FILE", |draft, value| {
+        draft.machines.token_file = Some(value.path());
+        Ok(())
+    })
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help("the secret of the run, which all of them need; made if\nthere is none")
+    .reference(
+        "Secret of the run, 64 hexadecimal digits that only the owner may read (mode 0600). Created if missing. Each \
+         machine needs a copy.",
+        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token http://10.0.0.9/",
+    ),
+    flag("--join-timeout T", |draft, value| {
+        draft.machines.join = Some(value.time()?);
+        Ok(())
+    })
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help("how long they may take to join and to get ready (5m)")
+    .reference(
+        "Time for all machines to join and get ready: 5 minutes by default. If one is missing then, nothing is sent.",
+        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --join-timeout 30s http://10.0.0.9/",
+    ),
+    flag("--loss-timeout T", |draft, value| {
+        let loss = value.time()?;
+        if loss < LOSS_MIN {
+            return Err(value.wrong("at least 1s: a busy machine may be silent for a moment"));
+        }
+        draft.machines.loss = Some(loss);
+        Ok(())
+    })
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help("a machine that is silent for so long is lost (5s)")
+    .reference(
+        "Silence after which a machine is lost: 5 s by default, at least 1 s. A worker that loses the coordinator \
+         stops sending after the same time.",
+        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --loss-timeout 2s http://10.0.0.9/",
+    ),
+    flag("--on-loss HOW", |draft, value| {
+        draft.machines.on_loss = value.choice(&[OnLoss::Stop, OnLoss::Continue])?;
+        Ok(())
+    })
+    .one_of(&["stop", "continue"])
+    .single_run_only(ONE_MACHINE)
+    .native_only(ONE_PROGRAM)
+    .help("what becomes of the run then: stop, or continue with\nthe others (stop)")
+    .reference(
+        "Reaction to a lost machine: `stop` (default) ends the run with a report, `continue` goes on with the others.",
+        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --on-loss continue http://10.0.0.9/",
+    ),
+];
+
 /// The options on several machines, as typed.
 #[derive(Debug, Default)]
-pub struct TypedMachines {
+pub struct MachinesDraft {
     count: Option<u64>,
     address: Option<SocketAddr>,
     token_file: Option<PathBuf>,
     join: Option<Duration>,
     loss: Option<Duration>,
-    on_loss: Option<OnLoss>,
+    /// `--on-loss`.
+    pub on_loss: OnLoss,
 }
 
-impl TypedMachines {
-    pub(super) fn apply_option(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
-        let native = Dialect::Native;
-        match flag.id {
-            Id::Machines => self.count = Some(parse_count(flag, &value, native, MACHINES_MAX)?),
-            Id::Coordinate => self.address = Some(parse_listen_address(flag, &value)?),
-            Id::TokenFile => self.token_file = Some(PathBuf::from(value)),
-            Id::JoinTimeout => self.join = Some(parse_time(flag, &value, native)?),
-            Id::LossTimeout => {
-                let loss = parse_time(flag, &value, native)?;
-                if loss < LOSS_MIN {
-                    return Err(wrong(flag, &value, "at least 1s: a busy machine may be silent for a moment"));
-                }
-                self.loss = Some(loss);
-            }
-            _ => {
-                self.on_loss = Some(match value.as_encoded_bytes() {
-                    b"stop" => OnLoss::Stop,
-                    b"continue" => OnLoss::Continue,
-                    _ => return Err(wrong(flag, &value, "unknown; write stop or continue")),
-                });
-            }
+impl PlanDraft {
+    /// The machines of the run; `None` for a run on one machine.
+    pub(super) fn to_machines(&self) -> Result<Option<Machines>, PlanRefusal> {
+        if self.typed_of(OPTIONS).next().is_none() {
+            return Ok(None);
         }
-        Ok(())
+        let typed = &self.machines;
+        // Only this is configured by the environment: the program that launched this process on all machines knows
+        // their ranks.
+        let task = if typed.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
+        let (count, address, token_file, place) = find_gathering(typed, task.as_ref()).map_err(PlanRefusal::Misused)?;
+        let connections = self.load.connections.unwrap_or(CONNECTIONS);
+        if connections < count {
+            let line = format!("-c {connections} is less than --machines {count}: each machine needs a connection");
+            return Err(PlanRefusal::Misused(line));
+        }
+        Ok(Some(Machines {
+            count: count as u32,
+            address,
+            token_file,
+            join: typed.join.unwrap_or(JOIN),
+            loss: typed.loss.unwrap_or(LOSS),
+            on_loss: typed.on_loss,
+            place,
+        }))
     }
-
-    /// True if the run is to continue after losing a machine.
-    pub fn goes_on(&self) -> bool {
-        self.on_loss == Some(OnLoss::Continue)
-    }
-
-    /// True if any of the options was typed.
-    pub fn is_typed(&self) -> bool {
-        let Self { count, address, token_file, join, loss, on_loss } = self;
-        count.is_some()
-            || address.is_some()
-            || token_file.is_some()
-            || join.is_some()
-            || loss.is_some()
-            || on_loss.is_some()
-    }
-}
-
-/// The machines of a run with this many connections; `None` for a run on one machine. `alone` lists options that only a
-/// single machine supports: true if the option was typed, its name, and the reason.
-pub(super) fn decide_machines(
-    machines: TypedMachines,
-    connections: u64,
-    alone: &[(bool, &str, &str)],
-) -> Result<Option<Machines>, PlanRefusal> {
-    if !machines.is_typed() {
-        return Ok(None);
-    }
-    // Only this is configured by the environment: the program that launched this process on all machines knows their
-    // ranks.
-    let task = if machines.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
-    let (count, address, token_file, place) = find_gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
-    if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
-        return Err(PlanRefusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
-    }
-    if connections < count {
-        let line = format!("-c {connections} is less than --machines {count}: each machine needs a connection");
-        return Err(PlanRefusal::Misused(line));
-    }
-    Ok(Some(Machines {
-        count: count as u32,
-        address,
-        token_file,
-        join: machines.join.unwrap_or(JOIN),
-        loss: machines.loss.unwrap_or(LOSS),
-        on_loss: machines.on_loss.unwrap_or_default(),
-        place,
-    }))
 }
 
 /// The number of machines, their meeting point and token file, and this machine's rank if known from Slurm. The error
 /// names the missing options.
 fn find_gathering(
-    machines: &TypedMachines,
+    machines: &MachinesDraft,
     task: Option<&Task>,
 ) -> Result<(u64, SocketAddr, PathBuf, Option<MachineRank>), String> {
     match (machines.count, machines.address, &machines.token_file, task) {
@@ -136,9 +193,9 @@ fn find_gathering(
 }
 
 /// Parses an address to listen on. Without a host, it stands for all addresses of this machine.
-fn parse_listen_address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
-    let refused = || wrong(flag, value, "write ADDR:PORT with an address of this machine, or :PORT for all of them");
-    let text = value.to_str().ok_or_else(refused)?;
+fn parse_listen_address(value: Value) -> Result<SocketAddr, PlanRefusal> {
+    let refused = || value.wrong("write ADDR:PORT with an address of this machine, or :PORT for all of them");
+    let text = value.utf8().ok_or_else(refused)?;
     match text.strip_prefix(':') {
         Some(port) => {
             port.parse().map(|port| SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port)).map_err(|_| refused())
@@ -153,11 +210,11 @@ mod tests {
 
     #[test]
     fn coordinator_addresses_are_typed_or_from_slurm() {
-        let typed = |count, address, token: bool| TypedMachines {
+        let typed = |count, address, token: bool| MachinesDraft {
             count,
             address,
             token_file: token.then(|| "token".into()),
-            ..TypedMachines::default()
+            ..MachinesDraft::default()
         };
         let task = Task::from_environment(|name| {
             let value = match name {

@@ -1,8 +1,12 @@
 //! The command line: turns the arguments into a plan, or into a text to print.
 //!
+//! An option is one definition (`flag::Flag`) in the table of its section: `load`, `pace`, `search`, `request`,
+//! `timeouts`, `connect`, `tls`, `http`, `machines`, `output`, `internals`. The file of a section also has its part of
+//! the draft of a plan, and makes its part of the plan.
+//!
 //! No name is resolved, no socket opened and nothing started here; only files that options name are read. One parser
-//! serves onrush and the tools it imitates: `front` reads options and words, `typed` collects them, `values` parses
-//! their values, and `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones,
+//! serves onrush and the tools it imitates: `lexer` reads options and words, each option of `flags` sets a part of the
+//! `draft`, and `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones,
 //! `compat` those of getopt and wrk. Named commands have a simpler parser, `arguments`. The tables of their options are
 //! in their own rooms; this module only knows `commands`.
 
@@ -15,22 +19,26 @@ mod condition;
 mod connect;
 pub mod decide;
 pub mod described;
+pub mod draft;
 mod filter;
-mod flag;
+pub mod flag;
 pub mod flags;
 mod flaw;
 mod foreign;
 mod form;
 mod framing;
-pub mod front;
 mod generate;
 mod help;
 pub mod hints;
 mod http;
+mod internals;
 pub mod levels;
+pub mod lexer;
 mod list;
+pub mod load;
 mod machines;
 mod multipart;
+mod output;
 pub mod pace;
 pub mod probe;
 mod proxy;
@@ -43,11 +51,11 @@ mod search;
 mod slurm;
 pub mod spelling;
 mod templates;
+mod timeouts;
 mod tls;
-pub mod typed;
 pub mod units;
 mod until;
-mod values;
+pub mod values;
 
 use std::env;
 use std::ffi::OsString;
@@ -60,10 +68,10 @@ use onrush_text::escape_controls_in_lines;
 pub use commands::{Command, CommandWork, Commands, InsteadOfRun, PlanAction};
 pub use condition::parse_saved_gate;
 pub use described::CompletionWord;
-use front::Front;
+use draft::PlanDraft;
+use lexer::ArgLexer;
 use refusal::{Length, PlanRefusal};
-pub use search::TypedSearch;
-use typed::Typed;
+pub use search::SearchDraft;
 
 /// The result of parsing a command line.
 #[derive(Debug)]
@@ -143,24 +151,27 @@ fn parse_ordered(
             Err(reason) => print(String::new(), shown(&format!("onrush: {reason}")), 1),
         };
     }
-    let mut typed = Typed::new(dialect);
-    let read = typed.read(&mut Front::new(rest, dialect, words_end_options));
-    let version = if typed.version { version(dialect, backend_name(&typed.io)) + "\n" } else { String::new() };
-    if read.is_ok() && typed.version && typed.words.is_empty() && typed.urls.is_none() && !dialect.is_compat() {
+    let mut draft = PlanDraft::new(dialect);
+    let read = draft.read(&mut ArgLexer::new(rest, dialect, words_end_options));
+    let version = match draft.has("version") {
+        true => version(dialect, backend_name(&draft.internals.io)) + "\n",
+        false => String::new(),
+    };
+    if read.is_ok() && !version.is_empty() && draft.words.is_empty() && !draft.has("urls") && !dialect.is_compat() {
         return print(version, String::new(), 0);
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
     // A mistyped command is reported first, because its options may be unknown here.
-    let command = || hints::command_hint(&typed.words, typed.script.is_some(), commands.command_names());
+    let command = || hints::command_hint(&draft.words, draft.has("script"), commands.command_names());
     let command = if dialect.is_compat() { None } else { command() };
     let read = command.map_or(read, |line| Err(PlanRefusal::Misused(line)));
-    let instead = read.and_then(|()| commands.instead.0(&mut typed));
+    let instead = read.and_then(|()| commands.instead.0(&mut draft));
     let decided = instead.and_then(|instead| {
         if instead.is_some() {
-            probe::forbid_probe(&mut typed.probe)?;
+            probe::forbid_probe(&mut draft.load.probe)?;
         }
-        Ok((instead, decide::decide(typed)?))
+        Ok((instead, decide::decide(draft)?))
     });
     match decided {
         Ok((instead, (mut plan, warnings))) => {

@@ -1,13 +1,11 @@
 //! Parses `--probe`, and decides whether a probe follows a run.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Format, Plan, Probing};
+use onrush_plan::{Format, Plan, Probing};
 
-use super::flag::Flag;
-use super::refusal::{PlanRefusal, wrong};
-use super::values::parse_time;
+use super::refusal::PlanRefusal;
+use super::values::Value;
 
 /// Without `--probe`, only a run of at least this length is followed by a probe ...
 const LENGTH_MIN: Duration = Duration::from_secs(10);
@@ -16,9 +14,9 @@ const PART: u32 = 5;
 /// ... and at most this long.
 const TIME_MAX: Duration = Duration::from_secs(6);
 
-/// The value of `--probe`.
+/// `--probe`, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TypedProbe {
+pub enum DraftProbe {
     /// No probe at all.
     Off,
     /// A probe.
@@ -30,38 +28,38 @@ pub enum TypedProbe {
     },
 }
 
-pub(super) fn parse_probe(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal> {
-    let text = value.to_str().unwrap_or_default();
+pub(super) fn parse_probe(value: Value) -> Result<DraftProbe, PlanRefusal> {
+    let text = value.utf8().unwrap_or_default();
     let (up, rest) = match text.strip_prefix("up") {
-        Some("") => return Ok(TypedProbe::On { up: true, time: None }),
+        Some("") => return Ok(DraftProbe::On { up: true, time: None }),
         Some(rest) => (true, rest.strip_prefix(':')),
-        None if text == "off" => return Ok(TypedProbe::Off),
+        None if text == "off" => return Ok(DraftProbe::Off),
         None => (false, Some(text)),
     };
-    let time = rest.map(|rest| parse_time(flag, OsStr::new(rest), Dialect::Native)).and_then(Result::ok);
+    let time = rest.and_then(|rest| value.part(rest).time().ok());
     match time.filter(|time| !time.is_zero()) {
-        Some(time) => Ok(TypedProbe::On { up, time: Some(time) }),
-        None => Err(wrong(flag, value, "write off, a time such as 2s, up, or up:2s")),
+        Some(time) => Ok(DraftProbe::On { up, time: Some(time) }),
+        None => Err(value.wrong("write off, a time such as 2s, up, or up:2s")),
     }
 }
 
 /// The probe that may follow the run of a plan; `None` if there is none. Rejects a requested probe
 /// that the plan does not allow.
-pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
+pub(super) fn decide_probe(plan: &Plan, typed: Option<DraftProbe>) -> Result<Option<Probing>, PlanRefusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
     let begins_again =
         |up| plan.script.is_some() && Probing { up, time: usual }.needs_more_connections(plan.in_flight_max());
     match (typed, Probing::reason_against(plan)) {
-        (Some(TypedProbe::Off), _) => Ok(None),
-        (Some(TypedProbe::On { up, .. }), None) if begins_again(up) => {
+        (Some(DraftProbe::Off), _) => Ok(None),
+        (Some(DraftProbe::On { up, .. }), None) if begins_again(up) => {
             let line = "--probe: with more in flight, the requests of a script would have to begin again; leave it out";
             Err(PlanRefusal::Misused(line.to_owned()))
         }
-        (Some(TypedProbe::On { up, time }), None) => {
+        (Some(DraftProbe::On { up, time }), None) => {
             Ok(Some(Probing { up, time: time.unwrap_or(usual.max(LENGTH_MIN / PART)) }))
         }
-        (Some(TypedProbe::On { .. }), Some(why)) => Err(PlanRefusal::Misused(format!("--probe: {why}; leave it out"))),
+        (Some(DraftProbe::On { .. }), Some(why)) => Err(PlanRefusal::Misused(format!("--probe: {why}; leave it out"))),
         (None, obstacle) => {
             let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
             let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..])
@@ -82,10 +80,10 @@ pub(super) fn decide_probe(plan: &Plan, typed: Option<TypedProbe>) -> Result<Opt
 /// # Errors
 ///
 /// Fails if a probe was requested.
-pub fn forbid_probe(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
-    match typed.replace(TypedProbe::Off) {
-        None | Some(TypedProbe::Off) => Ok(()),
-        Some(TypedProbe::On { .. }) => {
+pub fn forbid_probe(typed: &mut Option<DraftProbe>) -> Result<(), PlanRefusal> {
+    match typed.replace(DraftProbe::Off) {
+        None | Some(DraftProbe::Off) => Ok(()),
+        Some(DraftProbe::On { .. }) => {
             let line = "--probe: a search or an experiment varies the load itself; leave it out";
             Err(PlanRefusal::Misused(line.to_owned()))
         }

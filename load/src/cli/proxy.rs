@@ -1,19 +1,17 @@
 //! The URL of a proxy.
 
-use std::ffi::OsStr;
-
 use onrush_plan::secrets;
 use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Proxy, Target};
 
-use super::flags::Flag;
-use super::refusal::{PlanRefusal, wrong};
+use super::refusal::PlanRefusal;
 use super::request::basic_credentials;
+use super::values::Value;
 
 /// Parses `http://[user:password@]host:port`. The scheme is optional.
-pub(super) fn parse_proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
-    let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
-    let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
+pub(super) fn parse_proxy(value: Value) -> Result<Proxy, PlanRefusal> {
+    let refused = |reason: &str| value.part(&secrets::misspelt_url(&value.lossy())).wrong(reason);
+    let text = value.utf8().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
         return Err(refused(&format!(
             "onrush does not support {scheme} proxies; write the http:// URL of an HTTP proxy"
@@ -41,10 +39,10 @@ pub(super) fn parse_proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefus
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::flags::{Id, by_id};
+    use crate::cli::flags;
 
     fn read(text: &str) -> Result<(String, u16, Option<String>), String> {
-        match parse_proxy(by_id(Id::HttpProxy), OsStr::new(text)) {
+        match parse_proxy(Value::new(flags::named("http-proxy"), text.as_ref(), Dialect::Native)) {
             Ok(Proxy { host, port, login, .. }) => Ok((host, port, login)),
             Err(PlanRefusal::Misused(line)) => Err(line),
             Err(other) => panic!("{other:?}"),

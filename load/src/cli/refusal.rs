@@ -1,4 +1,4 @@
-//! Reasons for rejecting a command line, and the message about an invalid value.
+//! Reasons for rejecting a command line.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -6,7 +6,6 @@ use std::fmt::Display;
 use onrush_plan::secrets;
 use onrush_text::escape_controls;
 
-use super::flags::Flag;
 use super::spelling::Spelling;
 
 /// The reason why a command line has no plan, and what to print.
@@ -35,14 +34,11 @@ pub enum Length {
     All,
 }
 
-/// Rejects an invalid value. The message has the option, the value without its secrets, and the reason or right form.
-pub fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRefusal {
-    const SHOWN_MAX: usize = 80;
-    let text = value.to_string_lossy();
-    let text = if is_url(value) { secrets::misspelt_url(&text) } else { secrets::redact_text(&text) };
-    let shown: String = text.chars().take(SHOWN_MAX).collect();
-    let dots = if shown.len() < text.len() { "…" } else { "" };
-    PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
+impl PlanRefusal {
+    /// Rejects two options that cannot be combined.
+    pub fn both(one: impl Display, other: impl Display, reason: &str) -> Self {
+        Self::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
+    }
 }
 
 /// True if a value is a URL with its scheme: the option may lack its value and have taken the URL instead.

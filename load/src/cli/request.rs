@@ -1,24 +1,317 @@
-//! The method, headers and body that all requests have, from the options.
+//! What is sent: the options, and the method, headers and body that all requests have.
 //!
 //! `Content-Length` is not added here, but by the protocol.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use onrush_plan::limits::BODY_MAX_MIB;
-use onrush_plan::{Dialect, Request, Target};
+use onrush_plan::limits::{BODY_MAX_MIB, REQUESTS_MAX};
+use onrush_plan::list::ListOrder;
+use onrush_plan::load::Limiter;
+use onrush_plan::{Checks, Dialect, FileContents, Format, LuaScript, PerConnection, Request, Target, secrets};
 use onrush_proto::http2::is_forbidden_field;
 use onrush_text::error_reason;
 use onrush_text::units::join_list;
 
+use super::draft::PlanDraft;
+use super::flag::Origin::Wrk;
+use super::flag::{Flag, flag, switch};
+use super::refusal::PlanRefusal;
+use super::values::Value;
+use super::{checks, hints};
 use crate::input;
-use crate::requests::{field, raw_field};
+use crate::requests::{field, is_token, raw_field};
+
+/// The reason for which only one of two options may set the body.
+const ONE_BODY: &str = "a request has one body";
+const BODIES_OF_LIST: &str = "the requests of a list have their bodies in files";
+const BODIES_OF_SCRIPT: &str = "a script makes its bodies itself";
+
+/// The words after a tool's name that refuse the checks of responses.
+const NO_CHECKS: &str = "does not check responses";
+
+pub(super) const OPTIONS: &[Flag] = &[
+    flag("-X, --method NAME", |draft, value| {
+        draft.request.method = Some(parse_method(value)?);
+        Ok(())
+    })
+    .one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+    .common()
+    .help("request method (GET; POST with a body)")
+    .reference(
+        "Method, case kept: `GET` by default, or `POST` with a body.",
+        "onrush -X DELETE http://127.0.0.1:8080/status/204",
+    ),
+    flag("-H, --header H", add_header)
+    .common()
+    .from(Wrk)
+    .repeatable()
+    .help("add a header, \"Name: value\"; may be repeated")
+    .reference(
+        "Adds a header, `Name: value`. Repeatable; headers are sent in this order. Your `Host`, `Authorization` and \
+         `Content-Length` replace onrush's. Headers that do not fit the body are sent with a warning.",
+        "onrush -H 'Host: www.example.com' -H 'Accept: text/html' http://127.0.0.1:8080/",
+    ),
+    flag("--body DATA", |draft, value| {
+        draft.request.body = Some(value.text.to_owned());
+        Ok(())
+    })
+    .common()
+    .excludes(&[("form", ONE_BODY), ("data-urlencode", ONE_BODY)])
+    .help("request body; @FILE reads a file, @- standard input")
+    .reference(
+        "Request body: text, the content of a file (`@FILE`) or standard input (`@-`). At most 1 GiB, in memory once \
+         per thread.",
+        "onrush --body 'name=x&size=3' http://127.0.0.1:8080/sink",
+    ),
+    flag("-F, --form NAME=CONTENT", |draft, value| {
+        draft.request.forms.push(value.text.to_owned());
+        Ok(())
+    })
+    .common()
+    .repeatable()
+    .excludes(&[("data-urlencode", ONE_BODY), ("script", BODIES_OF_SCRIPT), ("urls", BODIES_OF_LIST)])
+    .help("send a form in parts, as curl does; NAME=@FILE sends a\nfile, NAME=<FILE its content; may be repeated")
+    .reference(
+        "Sends a part of a multipart [form](requests.md#forms), as curl does. Repeatable.",
+        "onrush --form 'user=ada' --form 'list=@examples/users.csv' http://127.0.0.1:8080/sink",
+    ),
+    flag("--data-urlencode DATA", |draft, value| {
+        draft.request.urlencoded.push(value.text.to_owned());
+        Ok(())
+    })
+    .repeatable()
+    .excludes(&[("script", BODIES_OF_SCRIPT), ("urls", BODIES_OF_LIST)])
+    .help("send percent-encoded fields, as curl does: NAME=TEXT\nor NAME@FILE; may be repeated, and are joined by &")
+    .reference(
+        "Sends a percent-encoded [form field](requests.md#forms), as curl does. Repeatable.",
+        "onrush --data-urlencode 'q=1+1' http://127.0.0.1:8080/sink",
+    ),
+    flag("--urls FILE", |draft, value| {
+        draft.request.urls = Some(value.path());
+        Ok(())
+    })
+    .common()
+    .native_only("has no lists of requests")
+    .excludes(&[("script", "both say what is sent")])
+    .help(
+        "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N] [name=X], then\nperhaps header lines and @FILE, its body",
+    )
+    .reference(
+        "Sends the requests of a [list](requests.md#a-list), one per line: `[METHOD] URL-or-path [weight=N] [name=X]`.",
+        "onrush -n 8 --urls examples/urls.txt http://127.0.0.1:8080",
+    ),
+    flag("--urls-order HOW", |draft, value| {
+        draft.request.urls_order =
+            Some(value.choice(&[ListOrder::Seq, ListOrder::Shuffle, ListOrder::Weighted])?);
+        Ok(())
+    })
+    .one_of(&["seq", "shuffle", "weighted"])
+    .needs(&[(|draft| draft.has("urls"), "there is no list; add --urls FILE, or leave it out")])
+    .help("seq (one after the other), shuffle, or weighted\n(drawn by weight) (seq)")
+    .reference(
+        "[Order](requests.md#the-order) of the list: `seq` (default), `shuffle` or `weighted`.",
+        "onrush -n 8 --urls examples/urls.txt --urls-order shuffle http://127.0.0.1:8080",
+    ),
+    switch("--templates")
+    .common()
+    .native_only("has no placeholders")
+    .excludes(&[("script", "a script fills in its requests itself")])
+    .help(
+        "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n{{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\nand bodies, anew for every request",
+    )
+    .reference(
+        "Fills in [placeholders](requests.md#placeholders) such as `{{seq}}`, `{{uuid}}` and `{{csv FILE COLUMN}}` for \
+         every request.",
+        "onrush -n 8 --templates 'http://127.0.0.1:8080/bytes/{{rand 1 9}}?n={{seq}}'",
+    ),
+    flag("-s, --script FILE", |draft, value| {
+        // The `-s` of k6 is for stages.
+        let meant = value.foreign_hint().filter(|_| !value.dialect.is_compat());
+        draft.request.script = Some(meant.map_or_else(|| Ok(value.path()), |meant| Err(value.wrong(meant)))?);
+        Ok(())
+    })
+    .common()
+    .from(Wrk)
+    .help("a Lua script that makes requests\n(the words after the URL are its arguments)")
+    .reference(
+        "Runs a [Lua script](scripting.md). The words after the URL are its arguments.",
+        "onrush -c2 -d1s -s examples/scripts/post.lua http://127.0.0.1:8080/sink",
+    ),
+    flag("--basic-auth U:P", |draft, value| {
+        draft.request.basic_auth = Some(parse_user(value)?);
+        Ok(())
+    })
+    .help("log in as user U with password P, as U:P@ in the URL")
+    .reference(
+        "Logs in as user U with password P, like `http://U:P@host/` but without escaping.",
+        "onrush --basic-auth user:secret http://127.0.0.1:8080/",
+    ),
+    switch("--disable-keepalive")
+    .help("use a new connection for every request, and send\n\"Connection: close\"")
+    .reference(
+        "A new connection for every request: `--requests-per-connection 1`. Over TLS, sessions are resumed; \
+         [`--tls-resume off`](tls.md#sessions) makes full handshakes.",
+        "onrush --disable-keepalive http://127.0.0.1:8080/",
+    ),
+    flag("--requests-per-connection N", |draft, value| {
+        draft.request.requests_per_connection = Some(value.count(REQUESTS_MAX)?);
+        Ok(())
+    })
+    .help("replace a connection after N requests; the last one\ncarries \"Connection: close\"")
+    .reference(
+        "Replaces a connection after N requests. The last one carries `Connection: close`; over HTTP/2 onrush \
+         sends GOAWAY after its response.\n\n\
+         Over HTTP/1.1 onrush waits up to a second for the server to close, outside of any latency, because the side \
+         that closes first keeps the port in TIME_WAIT for a minute (`connections.closed_first`). A script's batch \
+         stays on one connection; a batch of more than N ends the run.",
+        "onrush --requests-per-connection 100 http://127.0.0.1:8080/",
+    ),
+    flag("--expect-status LIST", |draft, value| checks::expect_status(&mut draft.request.checks, value))
+    .common()
+    .native_only(NO_CHECKS)
+    .help("statuses of success, such as 200,204, 2xx or\n200-204,404; every other one is an error (below 400)")
+    .reference(
+        "Successful statuses: `200`, `200,204`, `2xx`, `200-204,404`; by default those below 400. Others are errors \
+         ([checks](requests.md#checks)).",
+        "onrush --expect-status 200,204 http://127.0.0.1:8080/",
+    ),
+    flag("--expect-body TEXT", |draft, value| checks::expect_body(&mut draft.request.checks, value))
+    .common()
+    .repeatable()
+    .native_only(NO_CHECKS)
+    .help("count a response as an error unless its body contains\nTEXT; may be repeated")
+    .reference(
+        "Responses whose body does not contain TEXT, byte for byte, are errors (`check`). Repeatable.",
+        "onrush --expect-body '\"name\":\"x\"' --body '{\"name\":\"x\"}' http://127.0.0.1:8080/echo",
+    ),
+    flag("--expect-header H", |draft, value| checks::expect_header(&mut draft.request.checks, value))
+    .repeatable()
+    .native_only(NO_CHECKS)
+    .help("the same for a header: \"Name: value\", or \"Name\" for\nany value; may be repeated")
+    .reference(
+        "Responses without this header are errors (`check`): `Name: value`, or `Name` for any value. Case matters in \
+         values only. Repeatable.",
+        "onrush --expect-header 'Content-Length: 0' http://127.0.0.1:8080/status/200",
+    ),
+    switch("--once")
+    .common()
+    .single_run_only("an experiment sends one request to each target first anyway")
+    .needs(&[(|draft| draft.output.format != Format::Json, "the request is shown as text; leave --format json out")])
+    .help("send one request, and show it and the response")
+    .reference(
+        "Sends one request and shows it with its response and timing. Options about the amount of load are ignored. \
+         HTTP/2 is shown as [frames](http2.md#frames), a long binary body as length and type. From a list, the first \
+         request of each [name](requests.md#results-by-name) is sent.",
+        "onrush --once -c400 -d30s http://127.0.0.1:8080/",
+    ),
+];
+
+/// The options on requests, as typed. No file has been read.
+#[derive(Debug, Default)]
+pub(super) struct RequestDraft {
+    pub method: Option<String>,
+    pub headers: Vec<HeaderField>,
+    pub body: Option<OsString>,
+    pub forms: Vec<OsString>,
+    pub urlencoded: Vec<OsString>,
+    pub urls: Option<PathBuf>,
+    pub urls_order: Option<ListOrder>,
+    pub script: Option<PathBuf>,
+    pub basic_auth: Option<String>,
+    requests_per_connection: Option<u64>,
+    pub checks: Checks,
+}
+
+impl PlanDraft {
+    /// How many requests a connection may have. The last one carries `Connection: close`, so the user cannot set the
+    /// header.
+    pub(super) fn to_requests_per_connection(&self) -> Result<Option<PerConnection>, PlanRefusal> {
+        let (option, most) = match (self.has("disable-keepalive"), self.request.requests_per_connection) {
+            (false, None) => return Ok(None),
+            (true, Some(most @ 2..)) => {
+                let other = format!("--requests-per-connection {most}");
+                return Err(PlanRefusal::both("--disable-keepalive", other, "the first means one request"));
+            }
+            (true, _) => (Limiter::DisableKeepalive, 1),
+            (false, Some(most)) => (Limiter::RequestsPerConnection, most),
+        };
+        if let Some((_, value)) = self.request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection"))
+        {
+            let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
+            return Err(PlanRefusal::Misused(line));
+        }
+        Ok(Some(PerConnection { most, option }))
+    }
+
+    /// The script, whose arguments are the words after the URL; without one they are ignored with a warning.
+    pub(super) fn to_script(&self, warnings: &mut Vec<String>) -> Option<LuaScript> {
+        let args: Vec<String> = self.words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        if let Some(path) = &self.request.script {
+            return Some(LuaScript { file: FileContents::unread(path), args });
+        }
+        if !args.is_empty() {
+            let shown = secrets::redact_words(args.iter().map(String::as_str));
+            let words: Vec<String> = shown.iter().map(|word| format!("{word:?}")).collect();
+            warnings.push(format!("extra arguments are ignored (only scripts use them): {}", words.join(" ")));
+        }
+        None
+    }
+
+    /// The body of `--body`, if it is not empty.
+    pub(super) fn read_typed_body(&self) -> Result<Option<FileContents>, PlanRefusal> {
+        let Some(typed) = &self.request.body else { return Ok(None) };
+        let cannot = |reason| PlanRefusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy()));
+        let bytes = read_body(typed).map_err(cannot)?;
+        Ok((!bytes.is_empty()).then(|| FileContents::from_bytes("", bytes)))
+    }
+
+    /// One line about words that must be misplaced; `None` if they may be right.
+    pub(super) fn stray_word_hint(&self) -> Option<String> {
+        let is_cut = |(_, value): &&HeaderField| value.is_empty() || secrets::is_scheme(value);
+        let cut = self.request.headers.iter().rfind(is_cut).map(|(name, value)| (&**name, &**value));
+        hints::stray_word_hint(&self.words, self.request.script.is_some(), cut)
+    }
+}
+
+/// Adds a header. Natively a malformed one is refused; in the compat dialects it is ignored as in wrk, but with a
+/// warning.
+fn add_header(draft: &mut PlanDraft, value: Value) -> Result<(), PlanRefusal> {
+    let shown = secrets::misspelt_header(&value.lossy());
+    let text = value.utf8().ok_or_else(|| value.part(&shown).wrong("not UTF-8"))?;
+    match parse_header(text, value.dialect) {
+        Ok(header) => draft.request.headers.push(header),
+        Err(reason) if value.dialect.is_compat() => {
+            draft.warnings.push(format!("--header {shown:?} is ignored: {reason}"));
+        }
+        Err(reason) => return Err(value.part(&shown).wrong(reason)),
+    }
+    Ok(())
+}
+
+fn parse_method(value: Value) -> Result<String, PlanRefusal> {
+    let token = value.utf8().filter(|text| is_token(text));
+    token.map(str::to_owned).ok_or_else(|| {
+        let meant = value.foreign_hint();
+        // The proxy may contain a user, as in ab.
+        let shown = secrets::misspelt_url(&value.lossy());
+        value.part(&shown).wrong(meant.unwrap_or("not the name of a method; try PUT"))
+    })
+}
+
+/// Parses a user and a password. Without a colon, the password is empty.
+fn parse_user(value: Value) -> Result<String, PlanRefusal> {
+    // The value must not be shown: it may contain a password.
+    let bad = || value.part("…").wrong("no user before the colon; try 'user:password'");
+    let text = value.utf8().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
+    Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
+}
 
 /// Name and value of a header.
 pub(super) type HeaderField = (String, String);

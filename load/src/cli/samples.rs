@@ -1,57 +1,47 @@
-//! The option on response samples, and the resulting [`SampleOptions`].
+//! Parses `--sample-responses`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use onrush_plan::{Dialect, SampleOptions};
+use onrush_plan::SampleOptions;
 
-use super::flags::Flag;
-use super::refusal::{PlanRefusal, is_url, url_as_value_hint, wrong};
+use super::refusal::{PlanRefusal, is_url, url_as_value_hint};
+use super::values::Value;
 
 /// Maximum number of samples of each kind that may be requested.
 const EACH_MAX: u32 = 100;
 
 /// Parses the option's two words, a number and a folder, which `value` joins with a blank.
-pub(super) fn parse_samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
-    let bytes = value.as_bytes();
+pub(super) fn parse_samples(value: Value) -> Result<SampleOptions, PlanRefusal> {
+    let bytes = value.text.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
     let folder = folder.get(1..).unwrap_or_default();
     if is_url(OsStr::from_bytes(folder)) {
-        return Err(PlanRefusal::Misused(url_as_value_hint(&flag.spelling, OsStr::from_bytes(folder))));
+        return Err(PlanRefusal::Misused(url_as_value_hint(&value.flag.described.spelling, OsStr::from_bytes(folder))));
     }
     let each = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
     let Some(each) = each.filter(|each| (1..=EACH_MAX).contains(each)) else {
         let reason = format!("N is a number from 1 to {EACH_MAX}, and DIR a folder; write for instance 3 samples");
-        return Err(wrong(flag, value, reason));
+        return Err(value.wrong(reason));
     };
     match folder {
-        [] => Err(wrong(flag, value, format!("there is no folder; write {each} DIR"))),
+        [] => Err(value.wrong(format!("there is no folder; write {each} DIR"))),
         folder => Ok(SampleOptions { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
     }
 }
 
-/// Rejects the option if another tool is imitated.
-pub(super) fn check_samples_dialect(
-    samples: Option<SampleOptions>,
-    dialect: Dialect,
-) -> Result<Option<SampleOptions>, PlanRefusal> {
-    if samples.is_some() && dialect.is_compat() {
-        let line = format!("--sample-responses: {} has no samples of responses; leave it out", dialect.name());
-        return Err(PlanRefusal::Cannot(line));
-    }
-    Ok(samples)
-}
-
 #[cfg(test)]
 mod tests {
+    use onrush_plan::Dialect;
+
     use super::*;
     use crate::cli::flags;
 
     #[test]
     fn sample_counts_and_folders_are_two_words() {
-        let flag = flags::by_name("sample-responses").unwrap();
-        let read = |value: &str| parse_samples(flag, &value.into());
+        let flag = flags::named("sample-responses");
+        let read = |value: &str| parse_samples(Value::new(flag, value.as_ref(), Dialect::Native));
         assert_eq!(read("3 my samples").unwrap(), SampleOptions { folder: "my samples".into(), each: 3 });
         let refused = read("3 http://127.0.0.1/").unwrap_err();
         assert!(format!("{refused:?}").contains("took the URL"), "{refused:?}");

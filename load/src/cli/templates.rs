@@ -8,7 +8,6 @@ use onrush_proto::RequestParts;
 use onrush_text::escape_controls;
 
 use super::refusal::PlanRefusal;
-use super::typed::Typed;
 use crate::input;
 use crate::requests::{Entries, Template, Values, first_likely_placeholder, placeholders};
 
@@ -18,24 +17,6 @@ pub(super) struct SentRequest<'a> {
     pub body: Option<&'a FileContents>,
     pub list: Option<&'a RequestList>,
     pub target: &'a Target,
-}
-
-/// Rejects `--templates` in the compat dialects, and together with a script, which fills in its
-/// requests itself.
-pub(super) fn check_templates_allowed(typed: &Typed) -> Result<(), PlanRefusal> {
-    if !typed.templates {
-        return Ok(());
-    }
-    if typed.dialect.is_compat() {
-        let tool = typed.dialect.name();
-        return Err(PlanRefusal::Cannot(format!("--templates: {tool} has no placeholders; leave it out")));
-    }
-    typed.script.as_ref().map_or(Ok(()), |script| {
-        Err(PlanRefusal::Misused(format!(
-            "--templates and --script {:?}: a script fills in its requests itself; leave one of the two out",
-            script.display().to_string()
-        )))
-    })
 }
 
 /// Checks all placeholders and reads the files that they name. Warns if there are no placeholders.

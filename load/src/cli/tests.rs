@@ -138,7 +138,7 @@ fn notes_are_on_by_default_natively() {
     assert!(run("onrush --notes http://off/").output.notes);
     assert_eq!(
         refused("onrush --quiet -v h"),
-        "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
+        "onrush: --quiet and --version: the one prints less than usual, the other more; leave one of the two out"
     );
     // In hey and oha, `-q` is a rate.
     assert!(refused("onrush -q 5 h").contains("-R"), "{}", refused("onrush -q 5 h"));
@@ -228,12 +228,11 @@ fn bad_values_suggest_corrections() {
         ("--congestion ''", "--congestion \"\": a name has 1 to 15 characters; try cubic".to_owned()),
         (
             "--unix x --congestion reno",
-            "--congestion is for TCP, which --unix does not use: leave one of the two out".to_owned(),
+            "--unix and --congestion: a Unix socket does not use TCP; leave one of the two out".to_owned(),
         ),
         (
             "--unix x --rcvbuf 4k",
-            "--rcvbuf has no effect on a Unix socket, where the sender's buffer counts: leave one of the two out"
-                .to_owned(),
+            "--unix and --rcvbuf: on a Unix socket the sender's buffer counts; leave one of the two out".to_owned(),
         ),
         ("--seed x", "--seed \"x\": not a number from 0 to 18446744073709551615".to_owned()),
         ("--io kqueue", "--io \"kqueue\": unknown; write auto, uring or epoll".to_owned()),
@@ -556,7 +555,7 @@ fn contradictory_options_are_refused_with_alternatives() {
         ("--format summary", "--format summary: onrush does not support summaries yet; write wrk or json".to_owned()),
         (
             "--once --format json",
-            "--format json: --once shows its request as text; leave one of the two out".to_owned(),
+            "--once: the request is shown as text; leave --format json out".to_owned(),
         ),
     ];
     for (words, expected) in table {

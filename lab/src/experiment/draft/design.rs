@@ -3,11 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use onrush_load::cli::decide;
-use onrush_load::cli::front::Front;
-use onrush_load::cli::refusal::PlanRefusal;
-use onrush_load::cli::typed::Typed;
-use onrush_load::cli::{Warned, command_line, probe};
 use onrush_plan::experiment::{self, Experiment, Factor, Level, ManagedServer, Point, ResultDestination};
 use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Plan, secrets};
@@ -18,6 +13,11 @@ use super::options::{COMMAND, LIST, OptionMap, SYSCTL, URL, is_digest, nearest_n
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
+use onrush_load::cli::decide;
+use onrush_load::cli::draft::PlanDraft;
+use onrush_load::cli::lexer::ArgLexer;
+use onrush_load::cli::refusal::PlanRefusal;
+use onrush_load::cli::{Warned, command_line, probe};
 
 /// Maximum number of points in an experiment.
 const POINTS_MAX: usize = 10_000;
@@ -364,10 +364,10 @@ pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, Str
         PlanRefusal::Misused(line) | PlanRefusal::Wrk(line) | PlanRefusal::Cannot(line) => line,
         PlanRefusal::Usage | PlanRefusal::Help(_) => "these options start no run".to_owned(),
     };
-    let mut typed = Typed::new(Dialect::Native);
-    typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
-    probe::forbid_probe(&mut typed.probe).map_err(refused)?;
-    let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
+    let mut draft = PlanDraft::new(Dialect::Native);
+    draft.read(&mut ArgLexer::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
+    probe::forbid_probe(&mut draft.load.probe).map_err(refused)?;
+    let (mut plan, warnings) = decide::decide(draft).map_err(refused)?;
     plan.output.command = command_line::redacted_command_line(&words, &plan);
     Ok((plan, warnings))
 }

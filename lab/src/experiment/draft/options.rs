@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use onrush_load::cli::command_line;
-use onrush_load::cli::flags::{self, Flag, Id};
-use onrush_load::cli::hints;
 use onrush_plan::file_contents::sha256_hex;
 use onrush_plan::secrets;
 
 use crate::sysctl::SettingName;
+use onrush_load::cli::command_line;
+use onrush_load::cli::flag::Flag;
+use onrush_load::cli::flags;
+use onrush_load::cli::hints;
 
 /// Options by name, each with its values: none for a switch, several if the option is repeated. The keys include
 /// [`URL`] and [`ARGS`], which are not options.
@@ -40,36 +41,6 @@ const DIGEST: &str = "sha256:";
 const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
-/// The reason why a search is rejected.
-const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
-
-const ONE_MACHINE: &str = "an experiment runs on a single machine";
-
-/// Options of a single run that have a counterpart in an experiment, each with the reason why it is rejected.
-pub(super) const OWN: [(Id, &str); 18] = [
-    (Id::FindMax, NO_SEARCHES),
-    (Id::Over, NO_SEARCHES),
-    (Id::Once, "an experiment sends one request to each target first anyway"),
-    (Id::Output, "each run has its own file in the experiment's folder"),
-    (Id::SocketsOutput, "each run has its own file of samples in the experiment's folder"),
-    (Id::RequestLog, "an experiment has many runs; log one in a separate run"),
-    (Id::LogSample, "an experiment has many runs; log one in a separate run"),
-    (Id::SampleResponses, "an experiment has many runs; sample one in a separate run"),
-    (Id::Format, "an experiment prints tables"),
-    (Id::Machines, ONE_MACHINE),
-    (Id::Coordinate, ONE_MACHINE),
-    (Id::TokenFile, ONE_MACHINE),
-    (Id::JoinTimeout, ONE_MACHINE),
-    (Id::LossTimeout, ONE_MACHINE),
-    (Id::OnLoss, ONE_MACHINE),
-    (Id::Compat, "an experiment cannot imitate other tools"),
-    (Id::Quiet, "an experiment prints its progress and its tables"),
-    (Id::Help, "onrush lab --help prints the help"),
-];
-
-/// Options that may be repeated.
-const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
-
 impl OptionMap {
     /// Checks that a key is the name of an option that an experiment may set.
     ///
@@ -84,10 +55,9 @@ impl OptionMap {
             return Ok(());
         }
         match flags::by_name(key) {
-            Some(flag) => match OWN.iter().find(|(id, _)| *id == flag.id) {
-                Some((_, reason)) => Err(format!("--{key} makes no sense here: {reason}")),
-                None => Ok(()),
-            },
+            Some(flag) => {
+                flag.single_run_only.map_or(Ok(()), |reason| Err(format!("--{key} makes no sense here: {reason}")))
+            }
             None => Err(format!("unknown option {key:?}; {}", nearest_option_hint(key))),
         }
     }
@@ -160,17 +130,17 @@ pub(super) fn is_digest(command: &str) -> bool {
 
 /// An option with its values, as arguments of a command line.
 fn option_arguments(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
-    let name = flag.spelling.long;
-    if flag.spelling.takes_value() && values.is_empty() {
+    let name = flag.name();
+    if flag.described.spelling.takes_value() && values.is_empty() {
         return Err(format!("{name} needs a value; try {name} = \"…\""));
     }
-    if values.len() > 1 && !REPEATABLE.contains(&flag.id) {
+    if values.len() > 1 && !flag.is_repeatable {
         return Err(format!(
             "{name} takes one value; to vary it, add [[factor]] with name = \"{name}\", levels = [{}]",
             values.join(", ")
         ));
     }
-    if flag.spelling.value.is_none() && !values.is_empty() {
+    if flag.described.spelling.value.is_none() && !values.is_empty() {
         return Err(format!("{name} takes no value; write {name} = true"));
     }
     Ok(match values {
@@ -184,9 +154,9 @@ fn nearest_option_hint(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
     {
-        return format!("did you mean {}?", flag.spelling.long);
+        return format!("did you mean {}?", flag.name());
     }
-    let names = flags::all().map(|flag| flag.spelling.long).chain([URL, ARGS, COMMAND]);
+    let names = flags::all().map(|flag| flag.name()).chain([URL, ARGS, COMMAND]);
     nearest_name_hint(key, names)
         .unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
 }

@@ -3,13 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use onrush_load::cli::flags::{self, Id};
-use onrush_load::cli::front::{Front, Item, Misuse};
-use onrush_load::cli::hints;
-use onrush_load::cli::levels::parse_levels;
-use onrush_load::cli::pace::parse_rate;
-use onrush_load::cli::refusal::is_url;
-use onrush_load::cli::spelling::Spelling;
 use onrush_plan::Dialect;
 use onrush_text::units::format_duration_exact;
 
@@ -18,6 +11,14 @@ use super::design::{self, Circumstances};
 use super::options::{ARGS, LIST, OptionMap, SYSCTL, URL, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel};
 use super::typed::{OPTIONS, SHORTHAND, TypedLab};
+use onrush_load::cli::flags;
+use onrush_load::cli::hints;
+use onrush_load::cli::levels::parse_levels;
+use onrush_load::cli::lexer::{ArgLexer, Item, Misuse};
+use onrush_load::cli::pace::parse_rate;
+use onrush_load::cli::refusal::is_url;
+use onrush_load::cli::spelling::Spelling;
+use onrush_load::cli::values::Value;
 
 /// Number of times that `sweep` and `vs` measure each point by default.
 const SWEEP_ROUNDS: u32 = 3;
@@ -111,7 +112,8 @@ pub(crate) fn parse_versus(args: &[OsString]) -> Result<Option<LabCommand>, Stri
 fn default_duration(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
     // If something is wrong with the rate, this is reported when the points are made.
-    let asked = typed.and_then(|typed| parse_rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
+    let rate = |typed: &String| parse_rate(Value::new(flags::named("rate"), typed.as_ref(), Dialect::Native)).ok();
+    let asked = typed.and_then(rate);
     let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
     enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
@@ -122,10 +124,10 @@ fn default_duration(run: &OptionMap) -> Duration {
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = TypedLab::default();
-    let mut front =
-        Front::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
+    let mut lexer =
+        ArgLexer::new(args, Dialect::Native, false).with_own_options(own().map(|option| &option.described.spelling));
     loop {
-        let item = match front.next() {
+        let item = match lexer.next_item() {
             Ok(Some(item)) => item,
             Ok(None) => return Ok(Some(typed)),
             // A value as in --help=all is ignored, because there is only one help.
@@ -142,19 +144,19 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
                 let option = own().find(|option| option.described.spelling == *spelling);
                 option.map_or(Ok(()), |option| option.set(&mut typed, &value))?;
             }
-            Item::Flag(flag, _) if flag.id == Id::Help => return Ok(None),
-            Item::Flag(flag, _) if flag.id == Id::Version => typed.is_verbose = true,
+            Item::Flag(flag, _) if flag.name() == "help" => return Ok(None),
+            Item::Flag(flag, _) if flag.name() == "version" => typed.is_verbose = true,
             Item::Flag(flag, value) => {
-                let key = flag.spelling.long.to_owned();
+                let key = flag.name().to_owned();
                 let value = to_utf8(value)?;
                 OptionMap::check_key(&key)?;
-                let may_be_list =
-                    takes_lists && [Id::Connections, Id::Threads, Id::Rate, Id::Streams].contains(&flag.id);
+                let may_be_list = takes_lists && flag.swept_as.is_some();
                 if may_be_list && let Some(levels) = parse_levels(&key, &value)? {
                     typed.vary_option(key, levels)?;
                 } else {
                     let values = typed.run.0.entry(key).or_default();
-                    values.extend(Some(value).filter(|value| flag.spelling.takes_value() || !value.is_empty()));
+                    values
+                        .extend(Some(value).filter(|value| flag.described.spelling.takes_value() || !value.is_empty()));
                 }
             }
         }
@@ -165,7 +167,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
 /// returned.
 fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
     let (spelling, value) = match item {
-        Item::Flag(flag, value) if flag.id != Id::HttpProxy => (&flag.spelling, value),
+        Item::Flag(flag, value) if !flag.takes_url() => (&flag.described.spelling, value),
         Item::Own(spelling, value) => (*spelling, value),
         _ => return None,
     };

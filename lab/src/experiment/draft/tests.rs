@@ -296,18 +296,12 @@ fn result_folders_are_new_or_resumed() {
 }
 
 #[test]
-fn single_run_options_are_refused() {
-    let refused: Vec<_> = options::OWN.iter().map(|(id, _)| *id).collect();
-    assert_eq!(refused, flags::OF_ONE_RUN);
-}
-
-#[test]
 fn experiment_options_differ_from_run_options() {
     for option in LAB_ARGUMENTS.options.iter().chain(&SHORTHAND) {
         let name = option.described.spelling.long;
         assert!(flags::by_name(name).is_none(), "{name}");
         // -v prints more in either case.
-        let is_known = |letter| flags::by_letter(letter).is_some_and(|flag| flag.id == flags::Id::Version);
+        let is_known = |letter| flags::by_letter(letter).is_some_and(|flag| flag.name() == "version");
         assert!(option.described.spelling.short.is_none_or(is_known), "{name}");
         assert!(flags::by_prefix(name, Dialect::Native).is_empty(), "{name}");
     }

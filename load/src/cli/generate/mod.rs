@@ -12,6 +12,7 @@ use onrush_plan::Dialect;
 
 use super::commands::Commands;
 use super::described::{CompletionWord, Described};
+use super::flag::Flag;
 use super::flags;
 
 /// The option that prints a generated text. It is not in the table of options, because only packages need it.
@@ -49,8 +50,7 @@ struct KnownCommand {
 
 impl KnownProgram {
     fn from_commands(commands: &Commands) -> Self {
-        let described =
-            |flag: &flags::Flag| Described { spelling: flag.spelling, help: flag.help, choices: flag.choices };
+        let described = |flag: &Flag| flag.described;
         let known = |command: &super::Command| KnownCommand {
             name: command.name,
             about: command.about,
@@ -59,11 +59,11 @@ impl KnownProgram {
             word: command.word,
             help: (command.help)(),
         };
-        let is_wrks = |flag: &&flags::Flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2);
+        let is_wrks = |flag: &&Flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2);
         Self {
             sections: flags::SECTIONS
                 .iter()
-                .map(|(title, flags)| (*title, flags.iter().map(described).collect()))
+                .map(|section| (section.title, section.flags.iter().map(described).collect()))
                 .collect(),
             commands: commands.named.iter().map(known).collect(),
             wrk: flags::all().filter(is_wrks).map(described).collect(),
@@ -86,8 +86,8 @@ impl KnownProgram {
 
 /// True if the commands that make several runs take this option. They have their own `-v` and help.
 fn is_of_series(option: &Described) -> bool {
-    let id = flags::by_name(option.spelling.long).map(|flag| flag.id);
-    id.is_none_or(|id| id != flags::Id::Version && !flags::OF_ONE_RUN.contains(&id))
+    let flag = flags::by_name(option.spelling.long);
+    flag.is_none_or(|flag| flag.name() != "version" && flag.single_run_only.is_none())
 }
 
 /// Generates the text that `--generate` requests; `None` without this option.

@@ -37,8 +37,8 @@ fn every_choice_is_accepted() {
     list.write_all(b"/\n").unwrap();
     let urls = ["--urls", list.path().to_str().unwrap()];
     for flag in flags::all() {
-        for choice in flag.choices {
-            let long = flag.spelling.long;
+        for choice in flag.described.choices {
+            let long = flag.name();
             let value = if choice.ends_with(':') { format!("{choice}2") } else { (*choice).to_owned() };
             let option = format!("--{long}={value}");
             let mut args = vec!["onrush", &option];

@@ -115,7 +115,7 @@ fn hints_agree_with_the_documents() {
             Some(name) => flags::by_name(name),
             None => flags::by_letter(name.strip_prefix('-')?.chars().next()?).filter(|_| name.len() == 2),
         };
-        flag.map(|flag| flag.spelling.long.to_owned())
+        flag.map(|flag| flag.name().to_owned())
     }
 }
 

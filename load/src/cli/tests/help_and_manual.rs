@@ -1,6 +1,7 @@
 //! The help, the versions and the order of the manual.
 
 use super::*;
+use crate::record::schema;
 
 const MANUAL: &str = include_str!("../../../../docs/command-line.md");
 
@@ -33,8 +34,51 @@ fn native_help_exits_with_0() {
 }
 
 #[test]
-fn manual_lists_options_in_table_order() {
-    let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
-    let expected: Vec<&str> = flags::all().map(|flag| flag.spelling.whole).collect();
-    assert_eq!(headings, expected);
+fn the_document_of_options_is_the_table() {
+    let (above, rest) = MANUAL.split_once("\n## Load\n").unwrap();
+    let (_, below) = rest.split_once("\n## Exit codes\n").unwrap();
+    let text = format!("{above}\n{}## Exit codes\n{below}", options_in_markdown());
+    schema::check_text("docs/command-line.md", &text, "the_document_of_options");
+}
+
+/// All sections of options, as in `docs/command-line.md`.
+fn options_in_markdown() -> String {
+    let mut text = String::new();
+    for section in &flags::SECTIONS {
+        text += &format!("## {}\n\n{}", section.title, wrapped(section.about));
+        for flag in section.flags {
+            text += &format!("### `{}`\n\n{}", flag.described.spelling.whole, wrapped(flag.reference));
+            if !flag.example.is_empty() {
+                text += &format!("```console\n$ {}\n```\n\n", flag.example);
+            }
+        }
+    }
+    text
+}
+
+/// Paragraphs in lines of at most 120 characters; tables and fenced blocks as they are.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {
+        if paragraph.starts_with(['|', '`']) && paragraph.contains('\n') {
+            lines += paragraph;
+        } else {
+            let mut length = 0;
+            for word in paragraph.split(' ') {
+                let more = word.chars().count() + 1;
+                let fits = length == 0 || length + more <= 121;
+                lines += if length == 0 {
+                    ""
+                } else if fits {
+                    " "
+                } else {
+                    "\n"
+                };
+                length = if fits { length + more } else { more };
+                lines += word;
+            }
+        }
+        lines += "\n\n";
+    }
+    lines
 }

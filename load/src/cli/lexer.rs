@@ -7,12 +7,13 @@ use std::ffi::OsString;
 use lexopt::Arg;
 use onrush_plan::Dialect;
 
-use super::flags::{self, Flag, Id};
+use super::flag::Flag;
+use super::flags;
 use super::foreign;
 use super::spelling::Spelling;
 
 /// Reads a command line from left to right.
-pub struct Front {
+pub struct ArgLexer {
     parser: lexopt::Parser,
     dialect: Dialect,
     /// Options of the subcommand, in addition to those of a run. They have no letters and cannot be abbreviated.
@@ -57,7 +58,7 @@ pub enum Misuse {
     Value(&'static Spelling),
 }
 
-impl Front {
+impl ArgLexer {
     /// Reads `args`, which must not include the program's name.
     pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
         let mut parser = lexopt::Parser::from_args(args);
@@ -73,8 +74,7 @@ impl Front {
     }
 
     /// The next option or word; `None` at the end. After an error, the rest can still be read.
-    #[expect(clippy::should_implement_trait, reason = "as in lexopt: after an error, the rest can still be read")]
-    pub fn next(&mut self) -> Result<Option<Item>, Misuse> {
+    pub fn next_item(&mut self) -> Result<Option<Item>, Misuse> {
         if self.only_words {
             let mut rest = self.parser.raw_args().into_iter().flatten();
             return Ok(rest.next().map(Item::Word));
@@ -100,7 +100,7 @@ impl Front {
     /// Reads items up to and including the first word. True if there was a word; errors are skipped.
     pub fn has_words(&mut self) -> bool {
         loop {
-            match self.next() {
+            match self.next_item() {
                 Ok(Some(Item::Word(_))) => return true,
                 Ok(None) => return false,
                 Ok(Some(_)) | Err(_) => {}
@@ -132,11 +132,11 @@ impl Front {
     fn parse_letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
             // More letters after `-h` form a name; they do not request the help.
-            Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
+            Some(flag) if flag.name() == "help" && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
             },
-            Some(flag) => Ok(Item::Flag(flag, self.take_value(&flag.spelling, true)?)),
+            Some(flag) => Ok(Item::Flag(flag, self.take_value(&flag.described.spelling, true)?)),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
             None => Err(Misuse::Letter(letter)),
         }
@@ -154,7 +154,7 @@ impl Front {
             None => flags::by_prefix(&name, self.dialect),
         };
         match *found {
-            [flag] => Ok(Item::Flag(flag, self.take_value(&flag.spelling, false)?)),
+            [flag] => Ok(Item::Flag(flag, self.take_value(&flag.described.spelling, false)?)),
             [] => Err(Misuse::Name(self.name_as_typed(name))),
             _ => Err(Misuse::Ambiguous(self.name_as_typed(name), found)),
         }
@@ -196,14 +196,14 @@ mod tests {
     /// All items in a short notation: `c:10` for an option, the word itself, `!` and the misuse for an error.
     fn read_items(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        describe_items(Front::new(&args, dialect, words_end_options))
+        describe_items(ArgLexer::new(&args, dialect, words_end_options))
     }
 
-    fn describe_items(mut front: Front) -> Vec<String> {
+    fn describe_items(mut lexer: ArgLexer) -> Vec<String> {
         let mut items = Vec::new();
         loop {
-            items.push(match front.next() {
-                Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.spelling.long, value.to_string_lossy()),
+            items.push(match lexer.next_item() {
+                Ok(Some(Item::Flag(flag, value))) => format!("{}:{}", flag.name(), value.to_string_lossy()),
                 Ok(Some(Item::Own(spelling, value))) => format!("own {}:{}", spelling.long, value.to_string_lossy()),
                 Ok(Some(Item::ShortHelp)) => "-h".to_owned(),
                 Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
@@ -240,7 +240,7 @@ mod tests {
     fn subcommand_options_mix_with_run_options() {
         const OWN: [Spelling; 2] = [Spelling::parse("--out DIR"), Spelling::parse("--plan")];
         let args = "-c 1 --out a U --out=b --plan -H --plan --plan=1 --pla --out".split(' ').map(OsString::from);
-        let front = Front::new(&args.collect::<Vec<_>>(), Dialect::Native, false);
+        let front = ArgLexer::new(&args.collect::<Vec<_>>(), Dialect::Native, false);
         assert_eq!(
             describe_items(front.with_own_options(OWN.iter())),
             [
