@@ -212,7 +212,7 @@ impl StoppedThread {
 
 impl Tool {
     pub(super) fn own(backend: &str) -> Self {
-        let (name, version) = (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let (name, version) = ("onrush".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         Self { name, version, backend: backend.to_owned() }
     }
 }

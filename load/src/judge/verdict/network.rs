@@ -5,12 +5,12 @@ use super::words::{format_percent, format_time};
 use crate::record::evidence::{Evidence, Network};
 use onrush_plan::LimitedBy;
 
-/// Losses matter if at least this share of the segments is lost.
-const LOST: f64 = 0.01;
-/// Fewer losses matter if waits for retransmissions may account for this share of the mean latency ...
-const WAITED: f64 = 0.25;
-/// ... and the losses are at least this share of the segments.
+/// Losses matter if at least this share of the segments is lost ...
 const LOST_MIN: f64 = 0.001;
+/// ... and waits for retransmissions may account for this share of the mean latency.
+const WAITED: f64 = 0.25;
+/// Segments out of order matter from this share on.
+const OUT_OF_ORDER: f64 = 0.01;
 /// Minimum number of lost segments for any conclusion.
 const LOSSES_MIN: u64 = 10;
 /// Linux's shortest wait before a retransmission, in microseconds (`TCP_RTO_MIN`).
@@ -29,8 +29,9 @@ pub(super) fn rule_on_losses(evidence: &Evidence) -> Option<Ruling> {
     // Older results lack the number of lost segments.
     let ends = || connection_ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
     let lost = ends().map(|end| end.retransmitted - end.needless.unwrap_or(0.0)).fold(0.0, f64::max);
-    let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    let reason = if lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us) {
+    // The number of segments in a response is unknown; there is at least one.
+    let lost_per_request = ends().map(|end| end.lost_per_request).fold(lost, f64::max);
+    let reason = if lost >= LOST_MIN && lost_per_request * RETRANSMISSION_US >= WAITED * mean_us {
         format!("{} of the segments were lost", format_percent(lost))
     } else {
         format!(
@@ -51,7 +52,7 @@ pub(super) fn rule_on_losses(evidence: &Evidence) -> Option<Ruling> {
 fn out_of_order_share(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
     let network = network.as_ref().filter(|_| target.is_none())?;
     let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
-    network.out_of_order.filter(|share| are_many && *share >= LOST)
+    network.out_of_order.filter(|share| are_many && *share >= OUT_OF_ORDER)
 }
 
 /// Both ends of the connections, if visible.

@@ -171,10 +171,10 @@ const SITUATIONS: [Situation; 26] = [
         |it, waiting| (it.target, it.load.missing) = (listening_target(waiting as u32), 5.0),
         [2.0, 1.0],
     ),
-    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.0), [0.01, 0.009_9]),
-    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(0.02, lost as u64, 0.0), [10.0, 9.0]),
+    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(0.03, lost as u64, 0.0), [10.0, 9.0]),
     (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.1), [0.001, 0.000_9]),
     // Retransmissions after 200 ms account for a quarter of 18 ms.
+    (Other, LimitedBy::Network, |it, lost| it.network = lost_segments(lost, 10, 0.0), [0.023, 0.022]),
     (Other, LimitedBy::Network, |it, each| it.network = lost_segments(0.001, 10, each), [0.023, 0.022]),
     (
         Other,
@@ -215,7 +215,7 @@ the target fell silent: no response for 2.5 s of 10.0 s in total; onrush's busie
 the target left requests unanswered: 1 at the end, after at least a second and three times the slowest response; the latencies leave them out; find out why
 the target accepts connections too slowly: its accept queue of 2 was full and overflowed 40 times, and 0.5 of 10 connections were missing on average; raise its backlog and net.core.somaxconn, or have it accept faster
 
-the network is the limit: 1.0 % of the segments were lost; check the links between the two machines (ip -s link, tc -s qdisc)
+the network is the limit: 3.0 % of the segments were lost; check the links between the two machines (ip -s link, tc -s qdisc)
 
 
 
@@ -342,7 +342,7 @@ fn unknown_facts_decide_nothing() {
         // A long network path with room for more connections.
         |it| it.network = Some(Network { readings: 9, rtt_min_us: Some(10.0 * MS), ..Network::default() }),
         // Segments sent again that the peer had received.
-        |it| it.network = lost_segments(0.012_4, 40, 0.0).map(|it| Network { needless: Some(0.012_1), ..it }),
+        |it| it.network = lost_segments(0.042_4, 40, 0.0).map(|it| Network { needless: Some(0.042_1), ..it }),
         // Reordering on this machine. Processors that handle both ends of a connection reorder large responses.
         |it| (it.network, it.target) = (disordered_segments(60), Some(visible_target())),
         |it| it.network = disordered_segments(9),

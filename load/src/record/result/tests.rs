@@ -482,3 +482,37 @@ fn socket_figures_known_of_all_runs_add_up() {
     assert_eq!((some.rcvbuf, some.sampled), (buffer(50, 200), None));
     assert_eq!(sum(&[one, run(0, 1_000, 1)]).sockets, None);
 }
+
+/// Files damaged in one place: each is read or refused, and what is read can be added, shown and judged.
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let mut random = Random::new(17);
+    let whole = [document(1..=50), scheduled(1..=50), sum(&[run(0, 2_000, 3), run(500, 1_000, 2)])].map(|it| it.to_json());
+    let mut refused = 0;
+    for _ in 0..1_000 {
+        let mut bytes = whole[random.below(3) as usize].clone().into_bytes();
+        let start = bytes.windows(8).position(|it| it == b"\"result\"").unwrap();
+        let at = start + random.below((bytes.len() - start) as u64) as usize;
+        match random.below(4) {
+            0 => bytes[at] ^= 1 << random.below(7),
+            1 => drop(bytes.remove(at)),
+            2 => bytes.insert(at, b'9'),
+            // A digit becomes many.
+            _ => {
+                let digit = bytes[at..].iter().position(u8::is_ascii_digit).map_or(at, |digit| at + digit);
+                let digits = "9".repeat(1 + random.below(20) as usize);
+                bytes.splice(digit..=digit, digits.into_bytes());
+            }
+        }
+        match RunResult::parse("damaged.json".as_ref(), &bytes) {
+            Ok(result) => {
+                let mut twice = result.clone();
+                twice += result;
+                let shown = form::print(&judge::judge_result(twice, |_| None), ReportForm::Report, true);
+                assert!(shown.is_ok(), "{}", String::from_utf8_lossy(&bytes));
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 500, "{refused}");
+}

@@ -30,7 +30,7 @@ fn verdicts_name_cause_figures_and_remedy() {
         |it| (it.load.completed, it.load.failed, it.load.quiet_s) = (0, Some(700), 10.0),
         |it| (it.load.is_mute, it.load.completed, it.load.failed, it.load.quiet_s) = (true, 0, Some(700), 10.0),
         |it| {
-            let network = lost_segments(0.032_4, 40, 0.0).map(|it| Network { needless: Some(0.012_4), ..it });
+            let network = lost_segments(0.042_4, 40, 0.0).map(|it| Network { needless: Some(0.012_4), ..it });
             it.target = Some(Target { network, ..visible_target() });
         },
         |it| it.network = disordered_segments(10),
@@ -60,7 +60,7 @@ none of the target's responses could be read: 57 connections failed (not an HTTP
 none of the target's responses could be read: 57 requests and connections failed (not an HTTP response)
 the target fell silent: no response for 10.0 s of 10.0 s in total; 700 requests failed; find out what stops it
 the target sent nothing at all: 700 requests failed; check the port, the version of HTTP, and http:// or https://
-the network is the limit: 2.0 % of the segments were lost; find out what drops them on this machine (tc -s qdisc, nstat)
+the network is the limit: 3.0 % of the segments were lost; find out what drops them on this machine (tc -s qdisc, nstat)
 the network is the limit: 1.0 % of the segments arrived out of order: some were lost, or delayed on the way; check the links between the two machines (ip -s link, tc -s qdisc)
 the limit is unclear: there were no responses
 the limit is unclear: there were only 19 responses; run longer (-d)
