@@ -48,7 +48,7 @@ impl Count for u64 {
 }
 
 /// Number of values in each bin.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Bins<C, const STEP: u32 = FINE> {
     counts: Vec<C>,
     /// The bin of the first count; always zero for fine bins.
@@ -173,6 +173,18 @@ fn mix_bits(number: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
+}
+
+/// Copies used bins only, so that the pages of the others stay untouched.
+impl<C: Count, const STEP: u32> Clone for Bins<C, STEP> {
+    fn clone(&self) -> Self {
+        let mut counts = vec![C::default(); self.counts.len()];
+        if self.total > 0 {
+            let used = self.count_index(self.first)..=self.count_index(self.last);
+            counts[used.clone()].copy_from_slice(&self.counts[used]);
+        }
+        Self { counts, ..*self }
+    }
 }
 
 /// As text, fine bins are an HdrHistogram (V2 compressed, base64), which other tools read. Coarse ones, and all in binary

@@ -46,6 +46,7 @@ impl Document {
             counters, statuses, latency, by_class, batch_latency, open_loop, phases, censored, handshakes, ..
         } = &sums.totals;
         let single = result.single();
+        let is_single = single.is_some();
         let first = &runs[0];
         let percents = result.percents();
         let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, percents.as_deref());
@@ -142,11 +143,11 @@ impl Document {
             verdict: single.and_then(|run| run.verdict.clone()),
             gates: single.map(|run| run.gates.clone()).unwrap_or_default(),
             shown: first.shown.clone(),
-            notes: runs.iter().flat_map(|run| own_notes(run, single.is_some())).collect(),
+            notes: runs.iter().flat_map(|run| own_notes(run, is_single)).collect(),
             sources: None,
-            result: Box::new(result.clone()),
+            result: Box::new(result),
         };
-        if single.is_none() {
+        if !is_single {
             sources.sort(&mut document.notes);
             document.notes.splice(0..0, sources.note());
             document.notes.extend(document.result.notes.iter().cloned());
