@@ -94,7 +94,7 @@ impl OldFiles {
 /// True if the text is a complete file with this name.
 fn is_complete(name: &str, text: &str) -> bool {
     match name.rsplit_once('.').unwrap().1 {
-        "json" => serde_json::from_str::<Value>(text).is_ok_and(|document| document["schema"] == 3),
+        "json" => serde_json::from_str::<Value>(text).is_ok_and(|document| document["schema"] == 4),
         "ndjson" => {
             text.is_empty()
                 || text.ends_with('\n') && text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok())

@@ -140,8 +140,8 @@ fn damaged_results_are_repeated(context: &Context) {
     assert_eq!(output.code, 0, "{output:?}");
     let name = "load-small-1.json";
     let damages = [
-        ("\"hdr\": \"HIST", "\"hdr\": \"MIST", "its histogram cannot be read"),
-        ("\"completed\": 50", "\"completed\": 40", "its figures contradict each other: "),
+        ("\"bins\":\"HIST", "\"bins\":\"MIST", "its histogram cannot be read"),
+        ("\"completed\":50", "\"completed\":40", "its figures contradict each other: "),
         ("{", "", "is not a result of onrush"),
     ];
     for (number, (good, bad, reason)) in (1..).zip(damages) {

@@ -487,7 +487,8 @@ fn socket_figures_known_of_all_runs_add_up() {
 #[test]
 fn damaged_files_are_read_or_refused() {
     let mut random = Random::new(17);
-    let whole = [document(1..=50), scheduled(1..=50), sum(&[run(0, 2_000, 3), run(500, 1_000, 2)])].map(|it| it.to_json());
+    let whole =
+        [document(1..=50), scheduled(1..=50), sum(&[run(0, 2_000, 3), run(500, 1_000, 2)])].map(|it| it.to_json());
     let mut refused = 0;
     for _ in 0..1_000 {
         let mut bytes = whole[random.below(3) as usize].clone().into_bytes();
