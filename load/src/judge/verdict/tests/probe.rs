@@ -52,11 +52,12 @@ fn probe_sentences_begin_with_the_finding() {
     for (in_flight, per_s, interval, summary, advice) in [
         (
             [8, 4],
-            [667, 664],
+            [500, 480],
             [-0.1, 0.1],
-            "the target is at its limit (half as many in flight gave the same 667/s)",
+            "the target is at its limit (half as many in flight gave the same 500/s)",
             "",
         ),
+        ([8, 4], [500, 474], [-0.1, 0.1], "the target is at its limit (half as many in flight gave 5.2 % less)", ""),
         (
             [32, 16],
             [126, 200],
