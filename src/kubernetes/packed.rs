@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use onrush_lab::search::SEARCH;
 use onrush_load::cli::{InsteadOfRun, Invocation, parse_shown};
-use onrush_load::input;
+use onrush_load::input::InputFiles;
 use onrush_load::token::Token;
 use onrush_plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -73,13 +73,9 @@ impl PackedRun {
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
         let words: Vec<String> = of_machines.into_iter().chain(words).collect();
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let (parsed, read) = input::record_reads(|| {
-            let mut plan = None;
-            let invocation = parse_shown(&args, search_options(), &mut |shown| plan = Some(shown.clone()));
-            let files_read = plan.as_mut().map(input::read_files);
-            (plan, invocation, files_read)
-        });
-        let (plan, invocation, files_read) = parsed;
+        let input = InputFiles::kept();
+        let mut plan = None;
+        let invocation = parse_shown(&args, search_options(), &input, &mut |shown| plan = Some(shown.clone()));
         let warnings = match invocation {
             Invocation::Run { warnings, .. } | Invocation::Command { warnings, .. } => warnings,
             Invocation::Print { stdout, stderr, .. } => {
@@ -87,10 +83,8 @@ impl PackedRun {
                 return Err(said.trim_end().trim_start_matches("onrush: ").to_owned());
             }
         };
-        let plan = plan.ok_or("there is no run")?;
-        if let Some(Err(unreadable)) = files_read {
-            return Err(format!("{unreadable:#}"));
-        }
+        let mut plan = plan.ok_or("there is no run")?;
+        input.read_files(&mut plan).map_err(|unreadable| format!("{unreadable:#}"))?;
         check_result_names(&plan)?;
         let mut warnings = warnings;
         let host = &plan.target.host;
@@ -100,7 +94,7 @@ impl PackedRun {
         let mark = LineMark::draw_random().map_err(|error| error.to_string())?;
         let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings, mark };
         let mut files = BTreeMap::new();
-        let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
+        let sent: Vec<_> = input.into_kept().into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
         let largest = sent.iter().max_by_key(|(_, contents)| contents.len()).map(|(name, _)| name.clone());
         for (number, (name, contents)) in sent.into_iter().enumerate() {
             let is_public = is_public(&packed.plan, &name, &contents);

@@ -11,8 +11,9 @@ use anyhow::{Context, anyhow};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_load::cli::{Invocation, parse_shown};
+use onrush_load::input::InputFiles;
 use onrush_load::program::{EXIT_WRONG, Signals, print, say};
-use onrush_load::{input, single};
+use onrush_load::single;
 use onrush_plan::file_contents;
 
 use super::log::{LineMark, LogLine, ResultDigest};
@@ -34,10 +35,12 @@ pub(super) fn run_pod(orders: &Path) -> u8 {
         Ok(orders) => orders,
         Err(error) => return report_failure(&error),
     };
-    input::set_brought_files(files);
+    let files = InputFiles::brought(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
-    let invocation = parse_shown(&words, search_options(), &mut |plan| {
+    let invocation = parse_shown(&words, search_options(), &files, &mut |plan| {
+        // A file that cannot be read is reported when the run begins.
+        let _ = files.read_files(plan);
         for output in &mut plan.output.outputs {
             let name = output.path.file_name().unwrap_or_default();
             output.path = Path::new(RESULTS).join(name);

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush_load::cli::{self, Commands, Invocation};
+use onrush_load::input::InputFiles;
 use onrush_load::run::{Clock, Interrupt, Listener, Observer, RunEnd};
 use onrush_load::session::{self, SessionResult};
 use onrush_plan::Plan;
@@ -43,7 +44,7 @@ impl Observer for ScriptRecorder {
 fn plan(words: &str) -> Plan {
     match cli::parse(format!("onrush {words}").split(' ').map(Into::into), &Commands::NONE) {
         Invocation::Run { mut plan, .. } => {
-            onrush_load::input::read_files(&mut plan).expect("its files are there");
+            InputFiles::default().read_files(&mut plan).expect("its files are there");
             *plan
         }
         other => panic!("{words}: {other:?}"),

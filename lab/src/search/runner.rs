@@ -7,7 +7,7 @@ use onrush_engine::Spare;
 use onrush_engine::backend::sim::Scenario;
 use onrush_load::failure;
 use onrush_load::files::{self, FileStates, Files};
-use onrush_load::input;
+use onrush_load::input::InputFiles;
 use onrush_load::judge::{self, JudgedRun};
 use onrush_load::live::{Messages, ProgressLine, WaitingLine, verbose_line};
 use onrush_load::program::{
@@ -80,7 +80,7 @@ fn run_steps(search: &mut Search) -> u8 {
     let is_ours = search.plan.script.is_some() && search.plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.run_blocking(|| input::read_files(&mut search.plan));
+    let read = interrupt.run_blocking(|| InputFiles::default().read_files(&mut search.plan));
     screen::hide(KnownSecrets::from_plan(&search.plan));
     let found = guard(|| {
         read?;

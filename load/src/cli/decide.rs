@@ -17,14 +17,15 @@ use super::draft::PlanDraft;
 use super::refusal::{PlanRefusal, url_as_value_hint};
 use super::templates::{self, SentRequest};
 use super::{Warned, form, framing, http, list, probe, request};
+use crate::input::InputFiles;
 use crate::requests::Masked;
 
 /// Decides the run. Reads the file of `--body` last; resolves no name.
-pub fn decide(mut draft: PlanDraft) -> Result<Warned<Plan>, PlanRefusal> {
+pub fn decide(mut draft: PlanDraft, files: &InputFiles) -> Result<Warned<Plan>, PlanRefusal> {
     let dialect = draft.dialect;
     let mut warnings = std::mem::take(&mut draft.warnings);
     draft.check_exclusions()?;
-    let listed = list::read_list_file(&draft)?;
+    let listed = list::read_list_file(&draft, files)?;
     let mut target = find_target(&draft, listed.as_ref())?;
     draft.check_needs()?;
     let load = draft.to_load()?;
@@ -36,11 +37,11 @@ pub fn decide(mut draft: PlanDraft) -> Result<Warned<Plan>, PlanRefusal> {
     if let Some(login) = &draft.request.basic_auth {
         target.userinfo = Some(login.clone());
     }
-    let form = form::encode_form(&draft)?;
+    let form = form::encode_form(&draft, files)?;
     let requests_per_connection = draft.to_requests_per_connection()?;
     let script = draft.to_script(&mut warnings);
     let seed = draft.internals.seed;
-    let list = listed.map(|file| list::parse_request_list(&draft, file, &target, &mut warnings)).transpose()?;
+    let list = listed.map(|file| list::parse_request_list(&draft, file, &target, files, &mut warnings)).transpose()?;
     list::check_gates_have_names(&draft.output.gates, list.as_ref())?;
     let connect = draft.to_connect_options(&target, &mut warnings)?;
     let http = draft.to_http(&target, &mut warnings)?;
@@ -73,7 +74,7 @@ pub fn decide(mut draft: PlanDraft) -> Result<Warned<Plan>, PlanRefusal> {
     let method = draft.request.method.clone().unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
     let mut request =
         Request { method, target: target.path.clone(), headers: request::order_headers(headers, &target) };
-    let body = form_body.map_or_else(|| draft.read_typed_body(), |body| Ok(Some(body)))?;
+    let body = form_body.map_or_else(|| draft.read_typed_body(files), |body| Ok(Some(body)))?;
     let checks = draft.request.checks.clone();
     if !checks.body.is_empty() && list.is_none() && script.is_none() && request.method == "HEAD" {
         warnings.push("--expect-body: no response to HEAD has a body, so every one fails this check".to_owned());
@@ -92,7 +93,7 @@ pub fn decide(mut draft: PlanDraft) -> Result<Warned<Plan>, PlanRefusal> {
         }
     }
     let templates = if draft.has("templates") {
-        templates::read_template_files(&sent, seed, &mut warnings)?
+        templates::read_template_files(&sent, seed, files, &mut warnings)?
     } else {
         let is_native = script.is_none() && !dialect.is_compat();
         warnings.extend(is_native.then(|| templates::unused_placeholder_warning(&sent)).flatten());

@@ -7,13 +7,14 @@ use super::draft::PlanDraft;
 use super::multipart::{self, FormPart};
 use super::refusal::PlanRefusal;
 use super::request::{RequestDraft, read_contents};
+use crate::input::InputFiles;
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
 /// A body, and its `Content-Type` unless the user typed one.
 type FormBody = (Vec<u8>, Option<String>);
 
 /// Encodes the body of the form; `None` without a form.
-pub(super) fn encode_form(draft: &PlanDraft) -> Result<Option<FormBody>, PlanRefusal> {
+pub(super) fn encode_form(draft: &PlanDraft, files: &InputFiles) -> Result<Option<FormBody>, PlanRefusal> {
     let RequestDraft { forms, urlencoded, headers, .. } = &draft.request;
     if forms.is_empty() && urlencoded.is_empty() {
         return Ok(None);
@@ -25,11 +26,11 @@ pub(super) fn encode_form(draft: &PlanDraft) -> Result<Option<FormBody>, PlanRef
             let reason = "only the form's own has the boundary between its parts";
             return Err(PlanRefusal::both("--form", format_args!("the header '{name}: {value}'"), reason));
         }
-        let parts = parse_values("--form", forms, |field| FormPart::read(field, has_templates))?;
+        let parts = parse_values("--form", forms, |field| FormPart::read(field, has_templates, files))?;
         let (body, content_type) = multipart::encode_multipart(&parts);
         return Ok(Some((body, Some(content_type))));
     }
-    let fields = parse_values("--data-urlencode", urlencoded, |field| urlencode_field(field, has_templates))?;
+    let fields = parse_values("--data-urlencode", urlencoded, |field| urlencode_field(field, has_templates, files))?;
     let content_type = own_type.is_none().then(|| "application/x-www-form-urlencoded".to_owned());
     Ok(Some((fields.join(&b'&'), content_type)))
 }
@@ -48,11 +49,11 @@ fn parse_values<T>(
 }
 
 /// Encodes one field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name itself is sent unchanged.
-fn urlencode_field(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
+fn urlencode_field(field: &[u8], has_templates: bool, files: &InputFiles) -> Result<Vec<u8>, String> {
     let separator = field.iter().position(|byte| *byte == b'=').or(field.iter().position(|byte| *byte == b'@'));
     let (name, rest) = field.split_at(separator.unwrap_or(0));
     let value = match rest {
-        [b'@', file @ ..] if separator.is_some() => percent_encode(&read_contents(file)?),
+        [b'@', file @ ..] if separator.is_some() => percent_encode(&read_contents(file, files)?),
         [b'=', text @ ..] | text if has_templates => encode_around_placeholders(text)?,
         [b'=', text @ ..] | text => percent_encode(text),
     };
@@ -81,6 +82,10 @@ fn encode_around_placeholders(text: &[u8]) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    fn encoded(field: &str, has_templates: bool) -> Result<Vec<u8>, String> {
+        urlencode_field(field.as_bytes(), has_templates, &InputFiles::default())
+    }
+
     #[test]
     fn fields_are_encoded_as_by_curl() {
         for (field, expected) in [
@@ -93,10 +98,10 @@ mod tests {
             ("x@/proc/sys/kernel/ostype", "x=Linux%0A"),
             ("@/proc/sys/kernel/ostype", "Linux%0A"),
         ] {
-            assert_eq!(urlencode_field(field.as_bytes(), false).as_deref(), Ok(expected.as_bytes()), "{field}");
+            assert_eq!(encoded(field, false).as_deref(), Ok(expected.as_bytes()), "{field}");
         }
-        assert_eq!(urlencode_field(b"x@/nonexistent", false), Err("No such file or directory".to_owned()));
-        assert_eq!(urlencode_field(b"x@", false), Err("no file after the @ or <".to_owned()));
+        assert_eq!(encoded("x@/nonexistent", false), Err("No such file or directory".to_owned()));
+        assert_eq!(encoded("x@", false), Err("no file after the @ or <".to_owned()));
     }
 
     #[test]
@@ -106,8 +111,8 @@ mod tests {
             ("{{seq | raw}}&", "{{seq | raw}}%26"),
             ("a={{{{", "a=%7B%7B"),
         ] {
-            assert_eq!(urlencode_field(field.as_bytes(), true).as_deref(), Ok(expected.as_bytes()), "{field}");
+            assert_eq!(encoded(field, true).as_deref(), Ok(expected.as_bytes()), "{field}");
         }
-        assert!(urlencode_field(b"a={{sqe}}", true).is_err_and(|error| error.contains("did you mean seq?")));
+        assert!(encoded("a={{sqe}}", true).is_err_and(|error| error.contains("did you mean seq?")));
     }
 }

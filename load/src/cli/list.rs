@@ -14,14 +14,14 @@ use super::draft::PlanDraft;
 use super::flaw::nearest_word;
 use super::refusal::PlanRefusal;
 use super::request;
-use crate::input;
+use crate::input::InputFiles;
 use crate::requests::Entries;
 
 /// Maximum number of names that a message lists.
 const SHOWN: usize = 10;
 
 /// Reads the file of `--urls`; `None` if the option is not given.
-pub(super) fn read_list_file(draft: &PlanDraft) -> Result<Option<FileContents>, PlanRefusal> {
+pub(super) fn read_list_file(draft: &PlanDraft, files: &InputFiles) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = &draft.request.urls else { return Ok(None) };
     let is_input = path.as_os_str() == "-";
     if is_input && draft.request.body.as_deref() == Some(OsStr::new("@-")) {
@@ -29,7 +29,7 @@ pub(super) fn read_list_file(draft: &PlanDraft) -> Result<Option<FileContents>, 
         return Err(PlanRefusal::Misused(line.to_owned()));
     }
     let mut file = FileContents::unread(if is_input { Path::new("/dev/stdin") } else { path });
-    input::read(&mut file, "--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
+    files.read(&mut file, "--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }
 
@@ -49,6 +49,7 @@ pub(super) fn parse_request_list(
     draft: &PlanDraft,
     file: FileContents,
     target: &Target,
+    files: &InputFiles,
     warnings: &mut Vec<String>,
 ) -> Result<RequestList, PlanRefusal> {
     let cannot = |reason: String| PlanRefusal::Cannot(format!("--urls {:?}: {reason}", file.name));
@@ -70,7 +71,7 @@ pub(super) fn parse_request_list(
     let mut left = BODY_MAX_MIB << 20;
     for name in entries.bodies() {
         let mut body = FileContents::unread(name);
-        input::read(&mut body, "the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
+        files.read(&mut body, "the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
         let length = body.contents().map_or(0, <[u8]>::len) as u64;
         left = left.checked_sub(length).ok_or_else(|| {
             cannot(format!("its bodies are longer than {BODY_MAX_MIB} MiB together; send shorter ones"))

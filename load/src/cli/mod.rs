@@ -73,6 +73,8 @@ use lexer::ArgLexer;
 use refusal::{Length, PlanRefusal};
 pub use search::SearchDraft;
 
+use crate::input::InputFiles;
+
 /// The result of parsing a command line.
 #[derive(Debug)]
 pub enum Invocation {
@@ -105,13 +107,18 @@ pub enum Invocation {
 /// the environment the first word ends the options.
 pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
-    parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some(), &mut |_| ())
+    parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some(), &InputFiles::default(), &mut |_| ())
 }
 
 /// Parses a command line that cannot contain a named command; the first argument is the program's name. `show` gets the
 /// resulting plan before anything else uses it, and may change it.
-pub fn parse_shown(args: &[OsString], instead: InsteadOfRun, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
-    parse_ordered(args, &Commands { named: &[], instead }, false, show)
+pub fn parse_shown(
+    args: &[OsString],
+    instead: InsteadOfRun,
+    files: &InputFiles,
+    show: &mut dyn FnMut(&mut Plan),
+) -> Invocation {
+    parse_ordered(args, &Commands { named: &[], instead }, false, files, show)
 }
 
 /// The text that `--version` prints, with the name of the backend.
@@ -132,6 +139,7 @@ fn parse_ordered(
     args: &[OsString],
     commands: &Commands,
     words_end_options: bool,
+    files: &InputFiles,
     show: &mut dyn FnMut(&mut Plan),
 ) -> Invocation {
     let dialect = compat::choose_dialect(args, words_end_options);
@@ -171,7 +179,7 @@ fn parse_ordered(
         if instead.is_some() {
             probe::forbid_probe(&mut draft.load.probe)?;
         }
-        Ok((instead, decide::decide(draft)?))
+        Ok((instead, decide::decide(draft, files)?))
     });
     match decided {
         Ok((instead, (mut plan, warnings))) => {

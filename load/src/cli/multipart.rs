@@ -4,6 +4,7 @@
 use onrush_plan::file_contents::sha256_hex;
 
 use super::request::read_contents;
+use crate::input::InputFiles;
 use crate::requests::escaped;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl FormPart {
     /// Parses `NAME=CONTENT`, `NAME=@FILE` (which also sends the file's name) or `NAME=<FILE`, each optionally followed
     /// by `;type=TYPE` and `;filename=NAME`. Files are read at once and sent unchanged; everything else may contain
     /// placeholders.
-    pub fn read(field: &[u8], has_templates: bool) -> Result<Self, String> {
+    pub fn read(field: &[u8], has_templates: bool, files: &InputFiles) -> Result<Self, String> {
         let text = std::str::from_utf8(field).map_err(|_| "not UTF-8; put the content into a file".to_owned())?;
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write NAME=CONTENT")?;
         let (kind, value) = match value.as_bytes() {
@@ -71,8 +72,8 @@ impl FormPart {
         }
         part.content = match kind {
             0 => value.into_bytes(),
-            _ if has_templates => escaped(&read_contents(value.as_bytes())?),
-            _ => read_contents(value.as_bytes())?,
+            _ if has_templates => escaped(&read_contents(value.as_bytes(), files)?),
+            _ => read_contents(value.as_bytes(), files)?,
         };
         Ok(part)
     }
@@ -128,7 +129,8 @@ mod tests {
     use super::*;
 
     fn encoded(field: &str) -> Result<String, String> {
-        FormPart::read(field.as_bytes(), false).map(|part| String::from_utf8(part.encoded()).unwrap())
+        FormPart::read(field.as_bytes(), false, &InputFiles::default())
+            .map(|part| String::from_utf8(part.encoded()).unwrap())
     }
 
     #[test]

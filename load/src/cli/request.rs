@@ -25,7 +25,7 @@ use super::flag::{Flag, flag, switch};
 use super::refusal::PlanRefusal;
 use super::values::Value;
 use super::{checks, hints};
-use crate::input;
+use crate::input::InputFiles;
 use crate::requests::{field, is_token, raw_field};
 
 /// The reason for which only one of two options may set the body.
@@ -265,10 +265,10 @@ impl PlanDraft {
     }
 
     /// The body of `--body`, if it is not empty.
-    pub(super) fn read_typed_body(&self) -> Result<Option<FileContents>, PlanRefusal> {
+    pub(super) fn read_typed_body(&self, files: &InputFiles) -> Result<Option<FileContents>, PlanRefusal> {
         let Some(typed) = &self.request.body else { return Ok(None) };
         let cannot = |reason| PlanRefusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy()));
-        let bytes = read_body(typed).map_err(cannot)?;
+        let bytes = read_body(typed, files).map_err(cannot)?;
         Ok((!bytes.is_empty()).then(|| FileContents::from_bytes("", bytes)))
     }
 
@@ -385,23 +385,23 @@ pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<Hea
 }
 
 /// The body that `--body` sets: a text, the contents of a file, or standard input. The error says what is wrong.
-pub(super) fn read_body(typed: &OsStr) -> Result<Vec<u8>, String> {
+pub(super) fn read_body(typed: &OsStr, files: &InputFiles) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
-    let contents = match input::brought_path(name) {
+    let contents = match files.brought_path(name) {
         Some(there) => read_file(there),
         None if name.as_os_str() == "-" => read_limited(io::stdin().lock(), BODY_MAX_MIB),
         None => read_file(name),
     }?;
-    input::note_read(name, &contents);
+    files.keep(name, &contents);
     Ok(contents)
 }
 
 /// The contents of a file named in a form, or of standard input for `-`.
-pub(super) fn read_contents(file: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn read_contents(file: &[u8], files: &InputFiles) -> Result<Vec<u8>, String> {
     match file {
         [] => Err("no file after the @ or <".to_owned()),
-        file => read_body(OsStr::from_bytes(&[b"@", file].concat())),
+        file => read_body(OsStr::from_bytes(&[b"@", file].concat()), files),
     }
 }
 
@@ -491,12 +491,13 @@ mod tests {
 
     #[test]
     fn bodies_are_texts_or_readable_files() {
-        assert_eq!(read_body(OsStr::new("a=1")).as_deref(), Ok(&b"a=1"[..]));
-        assert_eq!(read_body(OsStr::new("")).as_deref(), Ok(&b""[..]));
-        assert_eq!(read_body(OsStr::new("@/proc/self/comm")).map(|bytes| bytes.is_empty()), Ok(false));
-        assert_eq!(read_body(OsStr::new("@/nonexistent")), Err("No such file or directory".to_owned()));
-        assert_eq!(read_body(OsStr::new("@/")), Err("Is a directory".to_owned()));
-        assert_eq!(read_body(OsStr::new("@")), Err("No such file or directory".to_owned()));
+        let read_body = |typed: &str| read_body(OsStr::new(typed), &InputFiles::default());
+        assert_eq!(read_body("a=1").as_deref(), Ok(&b"a=1"[..]));
+        assert_eq!(read_body("").as_deref(), Ok(&b""[..]));
+        assert_eq!(read_body("@/proc/self/comm").map(|bytes| bytes.is_empty()), Ok(false));
+        assert_eq!(read_body("@/nonexistent"), Err("No such file or directory".to_owned()));
+        assert_eq!(read_body("@/"), Err("Is a directory".to_owned()));
+        assert_eq!(read_body("@"), Err("No such file or directory".to_owned()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use onrush_proto::RequestParts;
 use onrush_text::escape_controls;
 
 use super::refusal::PlanRefusal;
-use crate::input;
+use crate::input::InputFiles;
 use crate::requests::{Entries, Template, Values, first_likely_placeholder, placeholders};
 
 /// The parts of a plan that are sent as requests, without those sent to open connections.
@@ -23,6 +23,7 @@ pub(super) struct SentRequest<'a> {
 pub(super) fn read_template_files(
     sent: &SentRequest,
     seed: u64,
+    input: &InputFiles,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Templates>, PlanRefusal> {
     let mut files: BTreeMap<String, FileContents> = BTreeMap::new();
@@ -32,7 +33,7 @@ pub(super) fn read_template_files(
             are_there = true;
             let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
             let mut file = FileContents::unread(name);
-            input::read(&mut file, "the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
+            input.read(&mut file, "the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
             files.insert(name.to_owned(), file);
         }
         Ok(())

@@ -25,7 +25,7 @@ use crate::worker;
 const COMMANDS: Commands = Commands { named: &[worker::COMMAND], ..Commands::NONE };
 
 fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
-    parse_ordered(args, &COMMANDS, words_end_options, &mut |_| ())
+    parse_ordered(args, &COMMANDS, words_end_options, &InputFiles::default(), &mut |_| ())
 }
 
 fn run(line: &str) -> Plan {

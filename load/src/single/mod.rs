@@ -26,7 +26,7 @@ use onrush_plan::{Format, Io, Plan, RequestList};
 
 use crate::failure;
 use crate::files::{self, FileStates, Files, KeptFiles};
-use crate::input;
+use crate::input::InputFiles;
 use crate::judge::{self, JudgedRun};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
@@ -68,7 +68,7 @@ fn run_steps(plan: &mut Plan) -> u8 {
     };
     let states = files.states().clone();
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.run_blocking(|| input::read_files(plan));
+    let read = interrupt.run_blocking(|| InputFiles::default().read_files(plan));
     screen::hide(KnownSecrets::from_plan(plan));
     let is_ours = plan.script.is_some() && plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);

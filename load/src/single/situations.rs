@@ -14,7 +14,7 @@ use onrush_plan::{LimitedBy, Plan, Random};
 
 use super::needs_probe;
 use crate::cli::{self, Commands, Invocation};
-use crate::input;
+use crate::input::InputFiles;
 use crate::judge::JudgedRun;
 use crate::probe;
 use crate::record::{Document, NoteId, Weight};
@@ -162,7 +162,7 @@ impl Situation {
             format!("onrush -t1 --seed {} {words} --io sim:{} http://127.0.0.1:8080/", self.seed, file.display());
         match cli::parse(words.split(' ').map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
-                input::read_files(&mut plan).expect("the plan names no files");
+                InputFiles::default().read_files(&mut plan).expect("the plan names no files");
                 plan
             }
             other => panic!("{words}: {other:?}"),

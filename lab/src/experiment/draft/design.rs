@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use onrush_load::input::InputFiles;
 use onrush_plan::experiment::{self, Experiment, Factor, Level, ManagedServer, Point, ResultDestination};
 use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Plan, secrets};
@@ -367,7 +368,7 @@ pub(super) fn plan_from_options(options: &OptionMap) -> Result<Warned<Plan>, Str
     let mut draft = PlanDraft::new(Dialect::Native);
     draft.read(&mut ArgLexer::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
     probe::forbid_probe(&mut draft.load.probe).map_err(refused)?;
-    let (mut plan, warnings) = decide::decide(draft).map_err(refused)?;
+    let (mut plan, warnings) = decide::decide(draft, &InputFiles::default()).map_err(refused)?;
     plan.output.command = command_line::redacted_command_line(&words, &plan);
     Ok((plan, warnings))
 }

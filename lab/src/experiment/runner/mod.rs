@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use onrush_load::files;
-use onrush_load::input;
+use onrush_load::input::InputFiles;
 use onrush_load::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
     EXIT_WRONG, ORDER, Screen, Signals, guard, highest_precedence, say, screen, with_stack,
@@ -65,11 +65,12 @@ pub(super) fn run_lab(lab: LabCommand) -> u8 {
 ///
 /// Fails with a file that cannot be read, or a name that cannot be that of a setting here.
 fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
+    let files = InputFiles::default();
     for point in &mut experiment.points {
-        input::read_files(&mut point.plan)?;
+        files.read_files(&mut point.plan)?;
     }
     let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
-    ready.map_or(Ok(()), input::read_files)?;
+    ready.map_or(Ok(()), |plan| files.read_files(plan))?;
     let settings = experiment.points.iter().flat_map(|point| &point.settings);
     for name in settings.map(|(name, _)| name).collect::<BTreeSet<_>>() {
         sysctl::check(&SettingName::parse(name)?)?;

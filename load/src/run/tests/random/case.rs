@@ -11,7 +11,7 @@ use onrush_plan::{FileContents, Plan, RequestList};
 
 use super::pace::{Pace, PaceStage};
 use crate::cli::{self, Commands, Invocation};
-use crate::input;
+use crate::input::InputFiles;
 use crate::resolve::Addresses;
 
 /// A run that can be typed as a command, with its files.
@@ -166,7 +166,7 @@ impl Case {
                     };
                 }
                 plan.list = self.request_list();
-                input::read_files(&mut plan).expect("there are no other files");
+                InputFiles::default().read_files(&mut plan).expect("there are no other files");
                 plan
             }
             other => panic!("{words:?}: {other:?}"),
