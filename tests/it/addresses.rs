@@ -261,7 +261,10 @@ fn missing_unix_sockets_are_named_by_path(context: &Context) {
     assert_eq!(long.code, 1, "{long:?}");
     assert!(long.stderr.contains("--unix") && long.stderr.contains("1 to 107 bytes"), "{long:?}");
     let both = context.onrush().words("--unix a --connect-to b http://h/").run_plain();
-    assert!(both.code == 1 && both.stderr.contains("--unix connects to no address"), "{both:?}");
+    assert!(
+        both.code == 1 && both.stderr.contains("--unix and --connect-to: a Unix socket has no address"),
+        "{both:?}"
+    );
 }
 
 fn url_names_are_checked_on_redirected_connections(context: &Context) {

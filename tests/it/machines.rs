@@ -59,17 +59,16 @@ impl Coordinator {
             .words(words)
             .word(url)
             .spawn();
-        // The coordinator's first line contains its address; the other lines are read at the end.
-        let mut line = Vec::new();
+        // One of the first lines contains the coordinator's address; the lines after it are read at the end.
+        let mut lines = String::new();
         let stderr = child.stderr.as_mut().expect("it is a pipe");
-        while !line.ends_with(b"\n") {
+        while !(lines.ends_with('\n') && lines.contains("--coordinator ")) {
             let mut byte = [0];
-            stderr.read_exact(&mut byte).expect("it says where it waits");
-            line.extend(byte);
+            stderr.read_exact(&mut byte).unwrap_or_else(|_| panic!("it does not say where it waits: {lines}"));
+            lines.extend(byte.map(char::from));
         }
-        let line = String::from_utf8(line).expect("it is text");
-        let address = line.split("--coordinator ").nth(1).and_then(|rest| rest.split(' ').next());
-        let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
+        let address = lines.split("--coordinator ").nth(1).and_then(|rest| rest.split(' ').next());
+        let address = address.expect("an address follows the option").to_owned();
         Self { child, address, token, document, scratch }
     }
 

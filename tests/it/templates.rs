@@ -204,7 +204,7 @@ fn faulty_forms_are_explained(context: &Context) {
     for (options, words) in [
         (&["-F", "a=b", "--body", "x"][..], "--body and --form: a request has one body; leave one of the two out"),
         (&["-F", "a=b", "--data-urlencode", "x"], "--form and --data-urlencode: a request has one body"),
-        (&["-F", "a=b", "-s", "x.lua"], "--form and --script \"x.lua\": a script makes its bodies itself"),
+        (&["-F", "a=b", "-s", "x.lua"], "--form and --script: a script makes its bodies itself"),
         (&["--data-urlencode", "a", "--urls", list.to_str().expect("UTF-8")], "--data-urlencode and --urls: "),
         (&["-F", "a=b", "-H", "Content-Type: a/b"], "--form and the header 'Content-Type: a/b': only the form's own"),
         (&["-F", "a"], "--form \"a\": write NAME=CONTENT"),
