@@ -9,7 +9,7 @@ use onrush_plan::{SocketOptions, Target};
 
 use super::draft::PlanDraft;
 use super::flag::Origin::WrkCmm;
-use super::flag::{Flag, Need, flag};
+use super::flag::{Flag, Need, flag, put};
 use super::proxy;
 use super::refusal::PlanRefusal;
 use super::values::Value;
@@ -26,19 +26,16 @@ const REAL_SERVERS: Need = (
 const OWN_DESTINATION: &str = "both set where connections go";
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("-b, --bind-ip A", |draft, value| {
-        draft.connect.options.sources = Some(parse_source_addresses(value)?);
-        Ok(())
-    })
-    .from(WrkCmm)
-    .needs(&[REAL_SERVERS])
-    .help("source address, or a range of them: ADDR[/BITS]")
-    .reference(
-        "Source address of connections, or a range used in turn: `10.0.0.5` or `10.0.0.0/28` (15 addresses: as in \
-         wrk-cmm the first is skipped, except in a /31). At most 65,536, each with its own [local \
-         ports](pacing.md#connections-and-local-ports).",
-        "onrush -b 127.0.0.1/28 http://127.0.0.1:8080/",
-    ),
+    flag("-b, --bind-ip A", |draft, value| put(&mut draft.connect.options.sources, parse_source_addresses(value)))
+        .from(WrkCmm)
+        .needs(&[REAL_SERVERS])
+        .help("source address, or a range of them: ADDR[/BITS]")
+        .reference(
+            "Source address of connections, or a range used in turn: `10.0.0.5` or `10.0.0.0/28` (15 addresses: as in \
+             wrk-cmm the first is skipped, except in a /31). At most 65,536, each with its own [local \
+             ports](pacing.md#connections-and-local-ports).",
+            "onrush -b 127.0.0.1/28 http://127.0.0.1:8080/",
+        ),
     flag("--connect-to ADDR", |draft, value| {
         draft.connect.instead.push(parse_connect_to(value)?);
         Ok(())
@@ -63,27 +60,21 @@ pub(super) const OPTIONS: &[Flag] = &[
          connections use the addresses in turn.",
         "onrush --resolve www.example.com:127.0.0.1 http://www.example.com:8080/",
     ),
-    flag("-4, --ipv4", |draft, _| {
-        draft.connect.options.family = Some(Family::V4);
-        Ok(())
-    })
-    .needs(&[REAL_SERVERS])
-    .help("use IPv4 addresses only")
-    .reference("Uses IPv4 addresses only.", "onrush -4 http://127.0.0.1:8080/"),
-    flag("-6, --ipv6", |draft, _| {
-        draft.connect.options.family = Some(Family::V6);
-        Ok(())
-    })
-    .needs(&[REAL_SERVERS])
-    .help("use IPv6 addresses only")
-    .reference(
-        "Uses IPv6 addresses only.\n\n\
-         ```console\n\
-         $ onrush -6 http://127.0.0.1:8080/\n\
-         onrush: cannot resolve 127.0.0.1: the name has no IPv6 address\n\
-         ```",
-        "",
-    ),
+    flag("-4, --ipv4", |draft, _| put(&mut draft.connect.options.family, Ok(Family::V4)))
+        .needs(&[REAL_SERVERS])
+        .help("use IPv4 addresses only")
+        .reference("Uses IPv4 addresses only.", "onrush -4 http://127.0.0.1:8080/"),
+    flag("-6, --ipv6", |draft, _| put(&mut draft.connect.options.family, Ok(Family::V6)))
+        .needs(&[REAL_SERVERS])
+        .help("use IPv6 addresses only")
+        .reference(
+            "Uses IPv6 addresses only.\n\n\
+             ```console\n\
+             $ onrush -6 http://127.0.0.1:8080/\n\
+             onrush: cannot resolve 127.0.0.1: the name has no IPv6 address\n\
+             ```",
+            "",
+        ),
     flag("--unix PATH", |draft, value| {
         if !(1..=UNIX_MAX).contains(&value.text.len()) {
             return Err(value.wrong(format_args!("a path has 1 to {UNIX_MAX} bytes; try /run/app.sock")));
@@ -103,22 +94,19 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Connects to a Unix socket instead of the URL's host. The URL still determines the request and the TLS name.",
         "onrush --unix app.sock http://www.example.com/",
     ),
-    flag("--http-proxy URL", |draft, value| {
-        draft.connect.options.proxy = Some(proxy::parse_proxy(value)?);
-        Ok(())
-    })
-    .excludes(&[("unix", OWN_DESTINATION), ("connect-to", OWN_DESTINATION)])
-    .needs(&[REAL_SERVERS])
-    .help("go through a proxy: http://[user:pass@]host:port")
-    .reference(
-        "Sends everything through a proxy: `http://host:port` or `http://user:password@host:port`. The port is \
-         required. Variables such as `http_proxy` are ignored; TLS and SOCKS proxies are refused.\n\n\
-         For `http://`, requests carry the whole URL; if a proxy closes after every response without notice, use \
-         `--disable-keepalive`. For `https://`, each connection opens a tunnel (`CONNECT`), which is part of \
-         [`connect`](output.md#phases) and not of a latency. The proxy resolves the URL's host; `-b`, `-4`, `-6` and \
-         `--resolve` apply to the proxy. Not with `--connect-to`, `--unix` and `--io sim:`.",
-        "onrush -n 10 --http-proxy http://127.0.0.1:8080 http://www.example.com/",
-    ),
+    flag("--http-proxy URL", |draft, value| put(&mut draft.connect.options.proxy, proxy::parse_proxy(value)))
+        .excludes(&[("unix", OWN_DESTINATION), ("connect-to", OWN_DESTINATION)])
+        .needs(&[REAL_SERVERS])
+        .help("go through a proxy: http://[user:pass@]host:port")
+        .reference(
+            "Sends everything through a proxy: `http://host:port` or `http://user:password@host:port`. The port is \
+             required. Variables such as `http_proxy` are ignored; TLS and SOCKS proxies are refused.\n\n\
+             For `http://`, requests carry the whole URL; if a proxy closes after every response without notice, use \
+             `--disable-keepalive`. For `https://`, each connection opens a tunnel (`CONNECT`), which is part of \
+             [`connect`](output.md#phases) and not of a latency. The proxy resolves the URL's host; `-b`, `-4`, `-6` \
+             and `--resolve` apply to the proxy. Not with `--connect-to`, `--unix` and `--io sim:`.",
+            "onrush -n 10 --http-proxy http://127.0.0.1:8080 http://www.example.com/",
+        ),
     flag("--rcvbuf N", |draft, value| {
         draft.connect.options.socket.rcvbuf = Some(value.count(BUFFER_MAX)? as u32);
         Ok(())

@@ -81,6 +81,12 @@ pub const fn switch(spelling: &'static str) -> Flag {
     flag(spelling, |_, _| Ok(()))
 }
 
+/// Stores a parsed value in the draft.
+pub(super) fn put<T, P: From<T>>(place: &mut P, parsed: Result<T, PlanRefusal>) -> Result<(), PlanRefusal> {
+    *place = P::from(parsed?);
+    Ok(())
+}
+
 impl Flag {
     /// Sets the help text.
     pub const fn help(self, help: &'static str) -> Self {

@@ -7,7 +7,7 @@ use onrush_plan::{Http, PerConnection, Target};
 use onrush_text::units::format_count;
 
 use super::draft::PlanDraft;
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 use super::refusal::PlanRefusal;
 use super::units;
 use super::values::Value;
@@ -61,8 +61,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --http2 -c 4 --streams 32 http://127.0.0.1:8080/",
     ),
     flag("--h2-window SIZE", |draft, value| {
-        draft.http.settings.window = Some(parse_size(value, 1, H2_WINDOW_MAX)?);
-        Ok(())
+        put(&mut draft.http.settings.window, parse_size(value, 1, H2_WINDOW_MAX))
     })
     .native_only(HTTP11_ONLY)
     .help("how much of a response the server may send ahead\n(1 GiB)")
@@ -72,8 +71,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --http2 --h2-window 64KiB http://127.0.0.1:8080/",
     ),
     flag("--h2-connection-window SIZE", |draft, value| {
-        draft.http.settings.connection_window = Some(parse_size(value, H2_WINDOW_USUAL, H2_WINDOW_MAX)?);
-        Ok(())
+        put(&mut draft.http.settings.connection_window, parse_size(value, H2_WINDOW_USUAL, H2_WINDOW_MAX))
     })
     .native_only(HTTP11_ONLY)
     .help("the same for all responses of a connection (1 GiB)")
@@ -82,8 +80,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --http2 --h2-connection-window 1MiB http://127.0.0.1:8080/",
     ),
     flag("--h2-max-frame SIZE", |draft, value| {
-        draft.http.settings.frame_max = Some(parse_size(value, H2_FRAME_MIN, H2_FRAME_MAX)?);
-        Ok(())
+        put(&mut draft.http.settings.frame_max, parse_size(value, H2_FRAME_MIN, H2_FRAME_MAX))
     })
     .native_only(HTTP11_ONLY)
     .help("longest frame to accept (16 KiB)")
@@ -92,8 +89,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --http2 --h2-max-frame 1MiB http://127.0.0.1:8080/",
     ),
     flag("--h2-table SIZE", |draft, value| {
-        draft.http.settings.table = Some(parse_size(value, 0, H2_TABLE_MAX)?);
-        Ok(())
+        put(&mut draft.http.settings.table, parse_size(value, 0, H2_TABLE_MAX))
     })
     .native_only(HTTP11_ONLY)
     .help("table for the server's header fields (4 KiB)")

@@ -6,7 +6,7 @@ use onrush_plan::{Io, Spin};
 
 use super::compat;
 use super::draft::PlanDraft;
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 
 const SEED: u64 = 1;
 
@@ -36,10 +36,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          Anywhere on the command line.",
         "onrush --compat wrk -t2 -c100 http://127.0.0.1:8080/",
     ),
-    flag("--spin WHEN", |draft, value| {
-        draft.internals.spin = value.choice(&[Spin::Auto, Spin::On, Spin::Off])?;
-        Ok(())
-    })
+    flag("--spin WHEN", |draft, value| put(&mut draft.internals.spin, value.choice(&[Spin::Auto, Spin::On, Spin::Off])))
     .one_of(&["auto", "on", "off"])
     .help("busy-poll while at most 4 requests or connects are in\nflight: auto, on or off (auto)")
     .reference(

@@ -8,7 +8,7 @@ use onrush_plan::{Load, Stop, StopTerm};
 use super::condition;
 use super::draft::PlanDraft;
 use super::flag::Origin::{Wrk, WrkCmm};
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 use super::flags;
 use super::probe::{DraftProbe, parse_probe};
 use super::refusal::PlanRefusal;
@@ -20,10 +20,7 @@ const THREADS: u64 = 2;
 const DURATION: Duration = Duration::from_secs(10);
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("-c, --connections N", |draft, value| {
-        draft.load.connections = Some(value.count(CONNECTIONS_MAX)?);
-        Ok(())
-    })
+    flag("-c, --connections N", |draft, value| put(&mut draft.load.connections, value.count(CONNECTIONS_MAX)))
     .common()
     .from(Wrk)
     .swept_as("-c")
@@ -32,10 +29,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Connections kept open by all threads together: 10 by default, at most 1,000,000.",
         "onrush -c 400 http://127.0.0.1:8080/",
     ),
-    flag("-d, --duration T", |draft, value| {
-        draft.load.duration = Some(parse_duration(value)?);
-        Ok(())
-    })
+    flag("-d, --duration T", |draft, value| put(&mut draft.load.duration, parse_duration(value)))
     .common()
     .from(Wrk)
     .help("how long the run lasts (10s)")
@@ -43,10 +37,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Length of the run: 10 seconds by default, unless `-n` or `--until` is given. At most 366 days.",
         "onrush -d 1.5s http://127.0.0.1:8080/",
     ),
-    flag("-t, --threads N", |draft, value| {
-        draft.load.threads = Some(value.count(THREADS_MAX)?);
-        Ok(())
-    })
+    flag("-t, --threads N", |draft, value| put(&mut draft.load.threads, value.count(THREADS_MAX)))
     .common()
     .from(Wrk)
     .swept_as("-t")
@@ -55,10 +46,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Threads that share the connections: 2 by default, 1 for a single connection. At most 1024 and at most `-c`.",
         "onrush -t 4 -c 400 http://127.0.0.1:8080/",
     ),
-    flag("-n, --requests N", |draft, value| {
-        draft.load.requests = Some(value.count(REQUESTS_MAX)?);
-        Ok(())
-    })
+    flag("-n, --requests N", |draft, value| put(&mut draft.load.requests, value.count(REQUESTS_MAX)))
     .common()
     .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run")
     .reference(
@@ -82,10 +70,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          ```",
         "",
     ),
-    flag("--probe WHAT", |draft, value| {
-        draft.load.probe = Some(parse_probe(value)?);
-        Ok(())
-    })
+    flag("--probe WHAT", |draft, value| put(&mut draft.load.probe, parse_probe(value)))
     .one_of(&["off", "up"])
     .help(
         "what follows a closed loop to find out its limit: off,\n\
@@ -107,20 +92,14 @@ pub(super) const OPTIONS: &[Flag] = &[
          ```",
         "",
     ),
-    flag("--warmup T", |draft, value| {
-        draft.load.warmup = Some(value.time()?);
-        Ok(())
-    })
+    flag("--warmup T", |draft, value| put(&mut draft.load.warmup, value.time()))
     .common()
     .help("put load on the target for T before measuring\nstarts; -d and -n count from then on")
     .reference(
         "Loads the target for this time before [measuring begins](report.md#the-warm-up).",
         "onrush --warmup 200ms http://127.0.0.1:8080/",
     ),
-    flag("-D, --delay-stats T", |draft, value| {
-        draft.load.warmup = Some(value.time()?);
-        Ok(())
-    })
+    flag("-D, --delay-stats T", |draft, value| put(&mut draft.load.warmup, value.time()))
     .from(WrkCmm)
     .help("wrk-cmm's name for --warmup; uses its layout")
     .reference(

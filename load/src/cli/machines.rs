@@ -9,7 +9,7 @@ use onrush_plan::machines::{MachineRank, Machines, OnLoss};
 use onrush_text::units::format_count;
 
 use super::draft::PlanDraft;
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 use super::load::CONNECTIONS;
 use super::probe::DraftProbe;
 use super::refusal::PlanRefusal;
@@ -29,10 +29,7 @@ const ONE_MACHINE: &str = "an experiment runs on a single machine";
 const ONE_PROGRAM: &str = "is one program on one machine";
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("--machines N", |draft, value| {
-        draft.machines.count = Some(value.count(MACHINES_MAX)?);
-        Ok(())
-    })
+    flag("--machines N", |draft, value| put(&mut draft.machines.count, value.count(MACHINES_MAX)))
     .common()
     .excludes(&[
         ("once", "one machine sends the request"),
@@ -61,10 +58,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          `-b` per machine.",
         "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token -c 2k -R 100k http://10.0.0.9/",
     ),
-    flag("--coordinate ADDR", |draft, value| {
-        draft.machines.address = Some(parse_listen_address(value)?);
-        Ok(())
-    })
+    flag("--coordinate ADDR", |draft, value| put(&mut draft.machines.address, parse_listen_address(value)))
     .single_run_only(ONE_MACHINE)
     .native_only(ONE_PROGRAM)
     .help("where this one waits for them, as ADDR:PORT or :PORT;\nnot needed if srun starts all of them")
@@ -72,10 +66,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Address at which the coordinator listens: `ADDR:PORT`, or `:PORT` for all addresses.",
         "onrush --machines 2 --coordinate :7070 --token-file token http://10.0.0.9/",
     ),
-    flag("--token-file FILE", |draft, value| {
-        draft.machines.token_file = Some(value.path());
-        Ok(())
-    })
+    flag("--token-file FILE", |draft, value| put(&mut draft.machines.token_file, Ok(value.path())))
     .single_run_only(ONE_MACHINE)
     .native_only(ONE_PROGRAM)
     .help("the secret of the run, which all of them need; made if\nthere is none")
@@ -84,10 +75,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          machine needs a copy.",
         "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token http://10.0.0.9/",
     ),
-    flag("--join-timeout T", |draft, value| {
-        draft.machines.join = Some(value.time()?);
-        Ok(())
-    })
+    flag("--join-timeout T", |draft, value| put(&mut draft.machines.join, value.time()))
     .single_run_only(ONE_MACHINE)
     .native_only(ONE_PROGRAM)
     .help("how long they may take to join and to get ready (5m)")
@@ -112,8 +100,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --loss-timeout 2s http://10.0.0.9/",
     ),
     flag("--on-loss HOW", |draft, value| {
-        draft.machines.on_loss = value.choice(&[OnLoss::Stop, OnLoss::Continue])?;
-        Ok(())
+        put(&mut draft.machines.on_loss, value.choice(&[OnLoss::Stop, OnLoss::Continue]))
     })
     .one_of(&["stop", "continue"])
     .single_run_only(ONE_MACHINE)

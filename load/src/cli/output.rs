@@ -12,7 +12,7 @@ use onrush_plan::{
 use super::condition::Purpose;
 use super::draft::PlanDraft;
 use super::flag::Origin::{Wrk, Wrk2, WrkCmm};
-use super::flag::{Flag, Need, flag, switch};
+use super::flag::{Flag, Need, flag, put, switch};
 use super::pace::RATE_NEEDED;
 use super::refusal::PlanRefusal;
 use super::request_log::{parse_log_path, parse_sample_ratio};
@@ -114,10 +114,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          `.hgrm`, `.md`, `.ndjson` or `.xml`. Repeatable. `-o -` is `--format json`.",
         "onrush -o result.json -o result.csv http://127.0.0.1:8080/",
     ),
-    flag("--sockets[=FILTER]", |draft, value| {
-        draft.output.sampling.filter = Some(parse_filter_value(value)?);
-        Ok(())
-    })
+    flag("--sockets[=FILTER]", |draft, value| put(&mut draft.output.sampling.filter, parse_filter_value(value)))
     .needs(SAMPLED)
     .help("sample sockets every second, as ss shows them: those\nof the run, or of 'state established sport = :80'")
     .reference(
@@ -139,10 +136,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "File for the socket samples (`.ndjson`), written during the run. Implies `--sockets`.",
         "onrush --sockets-output sockets.ndjson http://127.0.0.1:8080/",
     ),
-    flag("--request-log FILE", |draft, value| {
-        draft.output.log = Some(parse_log_path(value)?);
-        Ok(())
-    })
+    flag("--request-log FILE", |draft, value| put(&mut draft.output.log, parse_log_path(value)))
     .common()
     .single_run_only(ONE_LOG)
     .native_only(NO_LOG)
@@ -152,10 +146,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          ([columns](requests.md#a-log-of-every-request)).",
         "onrush --request-log requests.csv http://127.0.0.1:8080/",
     ),
-    flag("--log-sample 1/N", |draft, value| {
-        draft.output.log_one_of = Some(parse_sample_ratio(value)?);
-        Ok(())
-    })
+    flag("--log-sample 1/N", |draft, value| put(&mut draft.output.log_one_of, parse_sample_ratio(value)))
     .single_run_only(ONE_LOG)
     .native_only(NO_LOG)
     .needs(&[(
@@ -167,10 +158,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Logs one of N requests, drawn at random.",
         "onrush --request-log requests.csv --log-sample 1/100 http://127.0.0.1:8080/",
     ),
-    flag("--sample-responses N DIR", |draft, value| {
-        draft.output.samples = Some(parse_samples(value)?);
-        Ok(())
-    })
+    flag("--sample-responses N DIR", |draft, value| put(&mut draft.output.samples, parse_samples(value)))
     .single_run_only("an experiment has many runs; sample one in a separate run")
     .native_only("has no samples of responses")
     .help("keep the first N responses of each status and failed\ncheck in this folder, a file each")
@@ -245,8 +233,8 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --keep-secrets -o result.json http://127.0.0.1:8080/?token=abc",
     ),
     flag("--notes[=WHEN]", |draft, value| {
-        draft.output.notes = Some(value.text.is_empty() || value.choice(&[true, false])?);
-        Ok(())
+        let is_on = if value.text.is_empty() { Ok(true) } else { value.choice(&[true, false]) };
+        put(&mut draft.output.notes, is_on)
     })
     .one_of(&["on", "off"])
     .help("print notes and the verdict to stderr after the\nreport: on or off (on; off where a tool is imitated)")

@@ -11,7 +11,7 @@ use onrush_plan::{ConnectionLevels, Dialect, Partition, Schedule};
 use onrush_text::units::format_duration_exact;
 
 use super::flag::Origin::Wrk2;
-use super::flag::{Flag, Need, flag};
+use super::flag::{Flag, Need, flag, put};
 use super::flags;
 use super::refusal::PlanRefusal;
 use super::units::{self, UnreadableNumber};
@@ -24,10 +24,7 @@ pub(super) const RATE_NEEDED: Need = (
 );
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("-R, --rate N", |draft, value| {
-        draft.pace.rate = Some(parse_rate(value)?);
-        Ok(())
-    })
+    flag("-R, --rate N", |draft, value| put(&mut draft.pace.rate, parse_rate(value)))
     .common()
     .from(Wrk2)
     .swept_as("-R")
@@ -69,10 +66,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          ```",
         "",
     ),
-    flag("--max-inflight N", |draft, value| {
-        draft.pace.max_inflight = Some(value.count(CONNECTIONS_MAX)?);
-        Ok(())
-    })
+    flag("--max-inflight N", |draft, value| put(&mut draft.pace.max_inflight, value.count(CONNECTIONS_MAX)))
     .needs(&[RATE_NEEDED])
     .help("while requests are due and all connections are busy,\nopen more, up to N in total (-c)")
     .reference(
@@ -81,10 +75,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          estimates the connections needed.",
         "onrush -R 10k --max-inflight 100 http://127.0.0.1:8080/",
     ),
-    flag("--arrivals NAME", |draft, value| {
-        draft.pace.arrivals = Some(parse_arrivals(value)?);
-        Ok(())
-    })
+    flag("--arrivals NAME", |draft, value| put(&mut draft.pace.arrivals, parse_arrivals(value)))
     .one_of(&["uniform", "poisson", "burst:"])
     .needs(&[RATE_NEEDED])
     .help("how requests are spaced: uniform, poisson or burst:N,\nN at once (uniform)")
@@ -93,10 +84,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          second; `burst:N`, N at once.",
         "onrush -R 10k --arrivals poisson http://127.0.0.1:8080/",
     ),
-    flag("--catch-up F", |draft, value| {
-        draft.pace.catch_up = Some(parse_catch_up(value)?);
-        Ok(())
-    })
+    flag("--catch-up F", |draft, value| put(&mut draft.pace.catch_up, parse_catch_up(value)))
     .needs(&[RATE_NEEDED])
     .help("after a stall, send at up to F times the rate (as fast\nas possible)")
     .reference(
@@ -104,20 +92,14 @@ pub(super) const OPTIONS: &[Flag] = &[
          as soon as a connection is free. Called as wrk2, onrush uses 2, only after its own stalls.",
         "onrush -R 10k --catch-up 1.5 http://127.0.0.1:8080/",
     ),
-    flag("--max-late T", |draft, value| {
-        draft.pace.max_late = Some(value.positive_time("100ms")?);
-        Ok(())
-    })
+    flag("--max-late T", |draft, value| put(&mut draft.pace.max_late, value.positive_time("100ms")))
     .needs(&[RATE_NEEDED])
     .help("drop requests that would be sent more than T late")
     .reference(
         "Drops and counts requests that would be sent more than T late.",
         "onrush -R 10k --max-late 100ms http://127.0.0.1:8080/",
     ),
-    flag("--send-slice T", |draft, value| {
-        draft.pace.send_slice = Some(parse_send_slice(value)?);
-        Ok(())
-    })
+    flag("--send-slice T", |draft, value| put(&mut draft.pace.send_slice, parse_send_slice(value)))
     .needs(&[RATE_NEEDED])
     .help("send the requests due in each T together, at its end:\nless exact, but cheaper at high rates")
     .reference(

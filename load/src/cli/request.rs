@@ -21,7 +21,7 @@ use onrush_text::units::join_list;
 
 use super::draft::PlanDraft;
 use super::flag::Origin::Wrk;
-use super::flag::{Flag, flag, switch};
+use super::flag::{Flag, flag, put, switch};
 use super::refusal::PlanRefusal;
 use super::values::Value;
 use super::{checks, hints};
@@ -37,10 +37,7 @@ const BODIES_OF_SCRIPT: &str = "a script makes its bodies itself";
 const NO_CHECKS: &str = "does not check responses";
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("-X, --method NAME", |draft, value| {
-        draft.request.method = Some(parse_method(value)?);
-        Ok(())
-    })
+    flag("-X, --method NAME", |draft, value| put(&mut draft.request.method, parse_method(value)))
     .one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
     .common()
     .help("request method (GET; POST with a body)")
@@ -58,10 +55,7 @@ pub(super) const OPTIONS: &[Flag] = &[
          `Content-Length` replace onrush's. Headers that do not fit the body are sent with a warning.",
         "onrush -H 'Host: www.example.com' -H 'Accept: text/html' http://127.0.0.1:8080/",
     ),
-    flag("--body DATA", |draft, value| {
-        draft.request.body = Some(value.text.to_owned());
-        Ok(())
-    })
+    flag("--body DATA", |draft, value| put(&mut draft.request.body, Ok(value.text.to_owned())))
     .common()
     .excludes(&[("form", ONE_BODY), ("data-urlencode", ONE_BODY)])
     .help("request body; @FILE reads a file, @- standard input")
@@ -93,24 +87,21 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Sends a percent-encoded [form field](requests.md#forms), as curl does. Repeatable.",
         "onrush --data-urlencode 'q=1+1' http://127.0.0.1:8080/sink",
     ),
-    flag("--urls FILE", |draft, value| {
-        draft.request.urls = Some(value.path());
-        Ok(())
-    })
+    flag("--urls FILE", |draft, value| put(&mut draft.request.urls, Ok(value.path())))
     .common()
     .native_only("has no lists of requests")
     .excludes(&[("script", "both say what is sent")])
     .help(
-        "send the requests in FILE (-: standard input), a line\neach: [METHOD] URL-or-path [weight=N] [name=X], then\nperhaps header lines and @FILE, its body",
+        "send the requests in FILE (-: standard input), a line\n\
+         each: [METHOD] URL-or-path [weight=N] [name=X], then\n\
+         perhaps header lines and @FILE, its body",
     )
     .reference(
         "Sends the requests of a [list](requests.md#a-list), one per line: `[METHOD] URL-or-path [weight=N] [name=X]`.",
         "onrush -n 8 --urls examples/urls.txt http://127.0.0.1:8080",
     ),
     flag("--urls-order HOW", |draft, value| {
-        draft.request.urls_order =
-            Some(value.choice(&[ListOrder::Seq, ListOrder::Shuffle, ListOrder::Weighted])?);
-        Ok(())
+        put(&mut draft.request.urls_order, value.choice(&[ListOrder::Seq, ListOrder::Shuffle, ListOrder::Weighted]))
     })
     .one_of(&["seq", "shuffle", "weighted"])
     .needs(&[(|draft| draft.has("urls"), "there is no list; add --urls FILE, or leave it out")])
@@ -124,7 +115,9 @@ pub(super) const OPTIONS: &[Flag] = &[
     .native_only("has no placeholders")
     .excludes(&[("script", "a script fills in its requests itself")])
     .help(
-        "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n{{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\nand bodies, anew for every request",
+        "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n\
+         {{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\n\
+         and bodies, anew for every request",
     )
     .reference(
         "Fills in [placeholders](requests.md#placeholders) such as `{{seq}}`, `{{uuid}}` and `{{csv FILE COLUMN}}` for \
@@ -134,8 +127,7 @@ pub(super) const OPTIONS: &[Flag] = &[
     flag("-s, --script FILE", |draft, value| {
         // The `-s` of k6 is for stages.
         let meant = value.foreign_hint().filter(|_| !value.dialect.is_compat());
-        draft.request.script = Some(meant.map_or_else(|| Ok(value.path()), |meant| Err(value.wrong(meant)))?);
-        Ok(())
+        put(&mut draft.request.script, meant.map_or_else(|| Ok(value.path()), |meant| Err(value.wrong(meant))))
     })
     .common()
     .from(Wrk)
@@ -144,10 +136,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Runs a [Lua script](scripting.md). The words after the URL are its arguments.",
         "onrush -c2 -d1s -s examples/scripts/post.lua http://127.0.0.1:8080/sink",
     ),
-    flag("--basic-auth U:P", |draft, value| {
-        draft.request.basic_auth = Some(parse_user(value)?);
-        Ok(())
-    })
+    flag("--basic-auth U:P", |draft, value| put(&mut draft.request.basic_auth, parse_user(value)))
     .help("log in as user U with password P, as U:P@ in the URL")
     .reference(
         "Logs in as user U with password P, like `http://U:P@host/` but without escaping.",
@@ -161,8 +150,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --disable-keepalive http://127.0.0.1:8080/",
     ),
     flag("--requests-per-connection N", |draft, value| {
-        draft.request.requests_per_connection = Some(value.count(REQUESTS_MAX)?);
-        Ok(())
+        put(&mut draft.request.requests_per_connection, value.count(REQUESTS_MAX))
     })
     .help("replace a connection after N requests; the last one\ncarries \"Connection: close\"")
     .reference(

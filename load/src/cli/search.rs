@@ -4,7 +4,7 @@ use onrush_plan::Condition;
 use onrush_plan::search::SearchVariable;
 
 use super::condition::Purpose;
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 use super::refusal::PlanRefusal;
 
 /// The reason why experiments refuse a search.
@@ -35,7 +35,9 @@ pub(super) const OPTIONS: &[Flag] = &[
         ("sample-responses", "a search has many runs; sample one at the load found"),
     ])
     .help(
-        "find the highest rate at which COND holds, such as\n'p99<50ms'; -d is the time for the whole search\n(60s), -R the first rate to try",
+        "find the highest rate at which COND holds, such as\n\
+         'p99<50ms'; -d is the time for the whole search\n\
+         (60s), -R the first rate to try",
     )
     .reference(
         "[Finds](capacity.md) the highest rate at which a [condition](conditions.md) holds. `-d` limits the whole \
@@ -44,9 +46,8 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --find-max 'p90<200ms,errors<0.1%' -o search.json 'http://127.0.0.1:8080/capacity?rps=500'",
     ),
     flag("--over WHAT", |draft, value| {
-        draft.search.over =
-            Some(value.choice(&[SearchVariable::Rate, SearchVariable::Connections, SearchVariable::Threads])?);
-        Ok(())
+        let all = [SearchVariable::Rate, SearchVariable::Connections, SearchVariable::Threads];
+        put(&mut draft.search.over, value.choice(&all))
     })
     .one_of(&["rate", "connections", "threads"])
     .single_run_only(NO_SEARCHES)

@@ -7,35 +7,29 @@ use onrush_text::units::format_duration_exact;
 
 use super::draft::PlanDraft;
 use super::flag::Origin::Wrk;
-use super::flag::{Flag, flag};
+use super::flag::{Flag, flag, put};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) const OPTIONS: &[Flag] = &[
-    flag("-T, --timeout T", |draft, value| {
-        draft.timeouts.timeout = Some(value.time()?);
-        Ok(())
-    })
-    .common()
-    .from(Wrk)
-    .help("count requests that take longer as timed out (2s)\n(0: never)")
-    .reference(
-        "Requests that take longer count as timed out. They stay in flight, and their latency is recorded when the \
-         response arrives. 2 seconds by default; 0 disables the count.",
-        "onrush --timeout 500ms http://127.0.0.1:8080/",
-    ),
-    flag("--give-up T", |draft, value| {
-        draft.timeouts.give_up = Some(value.time()?);
-        Ok(())
-    })
-    .native_only("never abandons a request")
-    .help("abandon a request and its connection after T\n(the larger of 30s and 5 x timeout; 0: never)")
-    .reference(
-        "Requests that take longer are abandoned and their connections replaced (over HTTP/2, only the stream is \
-         reset). Default: the larger of 30 seconds and five times `--timeout`; with `--once`, an explicit `--timeout`. \
-         0 means never.",
-        "onrush --give-up 5s http://127.0.0.1:8080/",
-    ),
+    flag("-T, --timeout T", |draft, value| put(&mut draft.timeouts.timeout, value.time()))
+        .common()
+        .from(Wrk)
+        .help("count requests that take longer as timed out (2s)\n(0: never)")
+        .reference(
+            "Requests that take longer count as timed out. They stay in flight, and their latency is recorded when the \
+             response arrives. 2 seconds by default; 0 disables the count.",
+            "onrush --timeout 500ms http://127.0.0.1:8080/",
+        ),
+    flag("--give-up T", |draft, value| put(&mut draft.timeouts.give_up, value.time()))
+        .native_only("never abandons a request")
+        .help("abandon a request and its connection after T\n(the larger of 30s and 5 x timeout; 0: never)")
+        .reference(
+            "Requests that take longer are abandoned and their connections replaced (over HTTP/2, only the stream is \
+             reset). Default: the larger of 30 seconds and five times `--timeout`; with `--once`, an explicit \
+             `--timeout`. 0 means never.",
+            "onrush --give-up 5s http://127.0.0.1:8080/",
+        ),
 ];
 
 /// The options on slow requests, as typed.

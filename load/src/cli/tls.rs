@@ -5,7 +5,7 @@ use onrush_plan::tls::{ClientCertificate, GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_plan::{FileContents, Http, Target, TlsOptions};
 
 use super::draft::PlanDraft;
-use super::flag::{Flag, flag, switch};
+use super::flag::{Flag, flag, put, switch};
 use super::refusal::PlanRefusal;
 use super::values::Value;
 
@@ -14,33 +14,24 @@ pub(super) const OPTIONS: &[Flag] = &[
         .common()
         .help("do not check the server's certificate")
         .reference("Does not check the server's certificate.", "onrush -k https://127.0.0.1:8443/"),
-    flag("--cacert FILE", |draft, value| {
-        draft.tls.roots = Some(FileContents::unread(value.path()));
-        Ok(())
-    })
-    .help("trust the certificates in FILE (PEM) instead of the\nsystem's; one of them may be the server's own")
-    .reference(
-        "Trusts the certificates in FILE (PEM) instead of the system's; one may be the server's own.",
-        "onrush --cacert ca.pem https://127.0.0.1:8443/",
-    ),
-    flag("--cert FILE", |draft, value| {
-        draft.tls.certificates = Some(FileContents::unread(value.path()));
-        Ok(())
-    })
-    .help("client certificate (PEM)")
-    .reference(
-        "Client certificate (PEM), followed by the intermediate certificates.",
-        "onrush -k --cert client.pem --key client-key.pem https://127.0.0.1:8443/",
-    ),
-    flag("--key FILE", |draft, value| {
-        draft.tls.key = Some(FileContents::unread(value.path()));
-        Ok(())
-    })
-    .help("its key (PEM), if it is not in the same file")
-    .reference(
-        "Unencrypted key of `--cert` (PEM), if it is in a separate file.",
-        "onrush -k --cert client.pem --key client-key.pem https://127.0.0.1:8443/",
-    ),
+    flag("--cacert FILE", |draft, value| put(&mut draft.tls.roots, Ok(FileContents::unread(value.path()))))
+        .help("trust the certificates in FILE (PEM) instead of the\nsystem's; one of them may be the server's own")
+        .reference(
+            "Trusts the certificates in FILE (PEM) instead of the system's; one may be the server's own.",
+            "onrush --cacert ca.pem https://127.0.0.1:8443/",
+        ),
+    flag("--cert FILE", |draft, value| put(&mut draft.tls.certificates, Ok(FileContents::unread(value.path()))))
+        .help("client certificate (PEM)")
+        .reference(
+            "Client certificate (PEM), followed by the intermediate certificates.",
+            "onrush -k --cert client.pem --key client-key.pem https://127.0.0.1:8443/",
+        ),
+    flag("--key FILE", |draft, value| put(&mut draft.tls.key, Ok(FileContents::unread(value.path()))))
+        .help("its key (PEM), if it is not in the same file")
+        .reference(
+            "Unencrypted key of `--cert` (PEM), if it is in a separate file.",
+            "onrush -k --cert client.pem --key client-key.pem https://127.0.0.1:8443/",
+        ),
     flag("--sni NAME", |draft, value| {
         let name = value.utf8().filter(|text| !text.is_empty());
         draft.tls.name = Some(name.ok_or_else(|| value.wrong("not a name; try www.example.com"))?.to_owned());
@@ -51,23 +42,16 @@ pub(super) const OPTIONS: &[Flag] = &[
         "Server name to send (SNI) and to check, instead of the URL's host. IP addresses are never sent.",
         "onrush --cacert ca.pem --sni www.example.com https://127.0.0.1:8443/",
     ),
-    flag("--tls-min VERSION", |draft, value| {
-        draft.tls.oldest = Some(parse_tls_version(value)?);
-        Ok(())
-    })
-    .one_of(&["1.2", "1.3"])
-    .help("oldest version to offer: 1.2 or 1.3 (1.2)")
-    .reference("Oldest version to offer: 1.2 (default) or 1.3.", "onrush -k --tls-min 1.3 https://127.0.0.1:8443/"),
-    flag("--tls-max VERSION", |draft, value| {
-        draft.tls.newest = Some(parse_tls_version(value)?);
-        Ok(())
-    })
-    .one_of(&["1.2", "1.3"])
-    .help("newest version to offer: 1.2 or 1.3 (1.3)")
-    .reference("Newest version to offer: 1.2 or 1.3 (default).", "onrush -k --tls-max 1.2 https://127.0.0.1:8443/"),
+    flag("--tls-min VERSION", |draft, value| put(&mut draft.tls.oldest, parse_tls_version(value)))
+        .one_of(&["1.2", "1.3"])
+        .help("oldest version to offer: 1.2 or 1.3 (1.2)")
+        .reference("Oldest version to offer: 1.2 (default) or 1.3.", "onrush -k --tls-min 1.3 https://127.0.0.1:8443/"),
+    flag("--tls-max VERSION", |draft, value| put(&mut draft.tls.newest, parse_tls_version(value)))
+        .one_of(&["1.2", "1.3"])
+        .help("newest version to offer: 1.2 or 1.3 (1.3)")
+        .reference("Newest version to offer: 1.2 or 1.3 (default).", "onrush -k --tls-max 1.2 https://127.0.0.1:8443/"),
     flag("--tls-ciphers LIST", |draft, value| {
-        draft.tls.suites = parse_name_list(value, SUITES, explain_missing_suite)?;
-        Ok(())
+        put(&mut draft.tls.suites, parse_name_list(value, SUITES, explain_missing_suite))
     })
     .help("cipher suites to offer, by OpenSSL or IANA name, most\npreferred first, separated by colons")
     .reference(
@@ -76,25 +60,21 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush -k --tls-ciphers TLS_AES_128_GCM_SHA256:ECDHE-RSA-AES128-GCM-SHA256 https://127.0.0.1:8443/",
     ),
     flag("--tls-groups LIST", |draft, value| {
-        draft.tls.groups = parse_name_list(value, GROUPS, |_| String::new())?;
-        Ok(())
+        put(&mut draft.tls.groups, parse_name_list(value, GROUPS, |_| String::new()))
     })
     .help("key exchange groups to offer, likewise\n(X25519:P-256:P-384:X25519MLKEM768)")
     .reference(
         "Key exchange groups to offer, most preferred first. Default: `X25519`, `P-256`, `P-384`, `X25519MLKEM768`.",
         "onrush -k --tls-groups P-256 https://127.0.0.1:8443/",
     ),
-    flag("--tls-resume WHEN", |draft, value| {
-        draft.tls.resume = Some(value.choice(&[true, false])?);
-        Ok(())
-    })
-    .one_of(&["on", "off"])
-    .help("whether a connection resumes the TLS session of the\none that it replaces: on or off (on)")
-    .reference(
-        "`on` (default): a connection resumes the TLS session of the one it replaces; `off`: full handshakes. \
-         Simultaneous connections never share a session.",
-        "onrush -k --tls-resume off -H 'Connection: close' https://127.0.0.1:8443/",
-    ),
+    flag("--tls-resume WHEN", |draft, value| put(&mut draft.tls.resume, value.choice(&[true, false])))
+        .one_of(&["on", "off"])
+        .help("whether a connection resumes the TLS session of the\none that it replaces: on or off (on)")
+        .reference(
+            "`on` (default): a connection resumes the TLS session of the one it replaces; `off`: full handshakes. \
+             Simultaneous connections never share a session.",
+            "onrush -k --tls-resume off -H 'Connection: close' https://127.0.0.1:8443/",
+        ),
 ];
 
 /// The options on TLS, as typed. Files are read later.
