@@ -235,7 +235,9 @@ fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
             Ok(Some(Item::ShortHelp)) => return Ok(None),
             Ok(Some(Item::Flag(flag, _))) if flag.name() == "help" => return Ok(None),
-            Err(misuse) => return Err(misuse_message(&misuse)),
+            Err(misuse) => {
+                return Err(hints::command_misuse_hint(&misuse, own().map(|option| option.described.spelling.long)));
+            }
             Ok(Some(Item::Word(word))) => typed.words.push(utf8(word)?),
             Ok(Some(Item::Own(spelling, value))) => {
                 let option = own().find(|option| option.described.spelling == *spelling);
@@ -257,17 +259,6 @@ fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
 
 fn utf8(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
-}
-
-/// The message about a misused option, for which the command's own options are suggested as well.
-fn misuse_message(misuse: &Misuse) -> String {
-    if let Misuse::Name(typed) = misuse {
-        let name = typed.split('=').next().unwrap_or_default();
-        if let Some(near) = hints::nearest_name(name, own().map(|option| option.described.spelling.long)) {
-            return hints::unknown_option_hint(&format!("--{name}"), Some(near), "");
-        }
-    }
-    hints::misuse_hint(misuse)
 }
 
 /// Packs a run. The returned work prints its objects for `kubectl apply`.

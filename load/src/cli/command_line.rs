@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use onrush_plan::Plan;
 use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
 
+use super::flag::Secrecy;
 use super::flags;
 
 /// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless the plan keeps
@@ -36,14 +37,13 @@ pub fn find_secrets(args: &[OsString]) -> KnownSecrets {
             whole.push(word.clone().into_owned());
             is_value = false;
         }
-        let attached = word.split_once('=').filter(|(option, _)| *option == BASIC_AUTH);
-        whole.extend(attached.map(|(_, login)| login.to_owned()));
+        let is_secret = |(option, _): &(&str, &str)| matches!(own_secrecy(option), Some(Secrecy::Whole));
+        whole.extend(word.split_once('=').filter(is_secret).map(|(_, secret)| secret.to_owned()));
         // The value may be missing, so that another option follows directly.
         is_value |= has_secret_value(word);
     }
     // A value of onrush's own options, such as a file, is not secret because of the option's name.
-    let is_ours =
-        |(option, _): &(&str, &str)| option.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
+    let is_ours = |(option, _): &(&str, &str)| own_secrecy(option).is_some();
     let texts = words.iter().map(|word| word.split_once('=').filter(is_ours).map_or(&**word, |(_, value)| value));
     KnownSecrets::of_words(texts, whole)
 }
@@ -72,11 +72,9 @@ fn ends_before_secret(word: &str) -> bool {
     }
 }
 
-/// True if the word is the name of an option with a secret value.
+/// True if the word is the name of an option with a secret value. That of another tool's option is secret by its name.
 fn has_secret_value(word: &str) -> bool {
-    // Values of onrush's own options are not secret, except those of this one.
-    let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
-    word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
+    own_secrecy(word).map_or_else(|| secrets::is_secret_option(word), |secrecy| matches!(secrecy, Secrecy::Whole))
 }
 
 /// A word of a command line without its secrets. `previous` is the word before, which may be the option whose value
@@ -92,17 +90,16 @@ pub fn redact_word(word: &str, previous: &str, url: &str) -> String {
 
 /// The value of an option without its secrets; `None` if the value is to be treated like any other text.
 fn redacted_value(option: &str, value: &str) -> Option<String> {
-    match option {
-        "--http-proxy" => Some(secrets::redact_url(value)),
-        "--body" if !value.starts_with('@') => Some(secrets::redact_body(value)),
-        // Without a name, all of it is the body.
-        "--data-urlencode" if value.starts_with('=') || !value.contains(['=', '@']) => Some(REDACTED.to_owned()),
+    match own_secrecy(option) {
+        Some(Secrecy::Replaced(replace)) => replace(value),
         _ => has_secret_value(option).then(|| REDACTED.to_owned()),
     }
 }
 
-/// The option whose value is a user and a password.
-const BASIC_AUTH: &str = "--basic-auth";
+/// What is secret in the value of one of onrush's own options; `None` for other words.
+fn own_secrecy(word: &str) -> Option<Secrecy> {
+    word.strip_prefix("--").and_then(flags::by_name).map(|flag| flag.secrecy)
+}
 
 /// Puts a word in single quotes, unless a shell reads it unchanged without them.
 pub fn shell_quoted(word: &str) -> String {

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use onrush_plan::connect::{BadSources, ConnectOptions, Family, SourceAddresses};
 use onrush_plan::limits::BUFFER_MAX;
 use onrush_plan::target::Scheme;
-use onrush_plan::{SocketOptions, Target};
+use onrush_plan::{SocketOptions, Target, secrets};
 
 use super::draft::PlanDraft;
 use super::flag::Origin::WrkCmm;
-use super::flag::{Flag, Need, flag, put};
+use super::flag::{Flag, Need, Secrecy, flag, put};
 use super::proxy;
 use super::refusal::PlanRefusal;
 use super::values::Value;
@@ -44,8 +44,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     .needs(&[REAL_SERVERS])
     .help("connect to HOST:PORT instead of the URL's; curl's form\nHOST1:PORT1:HOST2:PORT2 is accepted too")
     .reference(
-        "Connects to `HOST:PORT` instead of the URL's host and port, with the same `Host` and certificate name. curl's \
-         `HOST1:PORT1:HOST2:PORT2` works too. Repeatable; the last match wins.",
+        "Connects to `HOST:PORT` instead of the URL's host and port, with the same `Host` and certificate name. \
+         curl's `HOST1:PORT1:HOST2:PORT2` works too. Repeatable; the last match wins.",
         "onrush --connect-to 127.0.0.1:8080 http://www.example.com/",
     ),
     flag("--resolve H:A", |draft, value| {
@@ -91,10 +91,12 @@ pub(super) const OPTIONS: &[Flag] = &[
     .needs(&[REAL_SERVERS])
     .help("connect to a Unix socket instead of the URL's host")
     .reference(
-        "Connects to a Unix socket instead of the URL's host. The URL still determines the request and the TLS name.",
+        "Connects to a Unix socket instead of the URL's host. The URL still determines the request and the TLS \
+         name.",
         "onrush --unix app.sock http://www.example.com/",
     ),
     flag("--http-proxy URL", |draft, value| put(&mut draft.connect.options.proxy, proxy::parse_proxy(value)))
+        .hiding(Secrecy::Replaced(|value| Some(secrets::redact_url(value))))
         .excludes(&[("unix", OWN_DESTINATION), ("connect-to", OWN_DESTINATION)])
         .needs(&[REAL_SERVERS])
         .help("go through a proxy: http://[user:pass@]host:port")
@@ -115,7 +117,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     .help("receive buffer of each connection, in bytes")
     .reference(
         "Sets the receive buffer of each connection to N bytes (`SO_RCVBUF`). The kernel doubles it and caps it at \
-         `net.core.rmem_max`, with a note; [result files](output.md#sockets) give the actual sizes. Not with `--unix`.",
+         `net.core.rmem_max`, with a note; [result files](output.md#sockets) give the actual sizes. Not with \
+         `--unix`.",
         "onrush -n 10 --rcvbuf 65536 http://127.0.0.1:8080/",
     ),
     flag("--sndbuf N", |draft, value| {

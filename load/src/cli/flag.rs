@@ -34,6 +34,8 @@ pub struct Flag {
     pub single_run_only: Option<&'static str>,
     /// Why the imitated tools refuse the option; follows the name of the tool.
     pub native_only: Option<&'static str>,
+    /// How the value is shown in recorded command lines.
+    pub secrecy: Secrecy,
     /// Names of options that cannot be combined with this one, each with the reason.
     pub excludes: &'static [(&'static str, &'static str)],
     /// Conditions, each with the message if it is not met.
@@ -44,6 +46,17 @@ pub struct Flag {
 
 /// A condition, and the message if it is not met.
 pub type Need = (fn(&PlanDraft) -> bool, &'static str);
+
+/// The secrets in the value of an option.
+#[derive(Clone, Copy, Debug)]
+pub enum Secrecy {
+    /// Those of any text.
+    OfText,
+    /// The whole value.
+    Whole,
+    /// The function replaces them; `None` for those of any text.
+    Replaced(fn(&str) -> Option<String>),
+}
 
 /// The tool that introduced an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +83,7 @@ pub const fn flag(spelling: &'static str, set: fn(&mut PlanDraft, Value<'_>) -> 
         swept_as: None,
         single_run_only: None,
         native_only: None,
+        secrecy: Secrecy::OfText,
         excludes: &[],
         needs: &[],
         set,
@@ -131,6 +145,11 @@ impl Flag {
     /// Refuses the option where a tool is imitated. The reason follows the name of the tool.
     pub const fn native_only(self, reason: &'static str) -> Self {
         Self { native_only: Some(reason), ..self }
+    }
+
+    /// Sets what is secret in the value.
+    pub const fn hiding(self, secrecy: Secrecy) -> Self {
+        Self { secrecy, ..self }
     }
 
     /// Refuses these other options beside this one, each for a reason.

@@ -30,6 +30,16 @@ pub fn misuse_hint(misuse: &Misuse) -> String {
     }
 }
 
+/// One line about an option misused after a command, which also has its `own` options.
+pub fn command_misuse_hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
+    if let Misuse::Name(typed) = misuse
+        && let Some(near) = nearest_name(name_of(typed), own)
+    {
+        return unknown_option_hint(&format!("--{}", name_of(typed)), Some(near), "");
+    }
+    misuse_hint(misuse)
+}
+
 /// The option's name without an attached value.
 fn name_of(typed: &str) -> &str {
     typed.split(['=', ':', ' ']).next().unwrap_or_default()

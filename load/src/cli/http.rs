@@ -17,36 +17,33 @@ const HTTP11_ONLY: &str = "speaks HTTP/1.1 only";
 
 pub(super) const OPTIONS: &[Flag] = &[
     flag("--http2", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http2]))
-    .common()
-    .native_only(HTTP11_ONLY)
-    .help("speak HTTP/2 and nothing else: by ALPN to https,\nfrom the first byte (prior knowledge) to http")
-    .reference(
-        "Speaks HTTP/2 only: `https://` offers only `h2` (ALPN), `http://` uses prior knowledge (h2c).",
-        "onrush --http2 http://127.0.0.1:8080/",
-    ),
+        .common()
+        .native_only(HTTP11_ONLY)
+        .help("speak HTTP/2 and nothing else: by ALPN to https,\nfrom the first byte (prior knowledge) to http")
+        .reference(
+            "Speaks HTTP/2 only: `https://` offers only `h2` (ALPN), `http://` uses prior knowledge (h2c).",
+            "onrush --http2 http://127.0.0.1:8080/",
+        ),
     flag("--http2-prior-knowledge", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http2]))
-    .native_only(HTTP11_ONLY)
-    .help("the same")
-    .reference(
-        "The same, as curl spells it for `http://`.",
-        "onrush --http2-prior-knowledge http://127.0.0.1:8080/",
-    ),
+        .native_only(HTTP11_ONLY)
+        .help("the same")
+        .reference(
+            "The same, as curl spells it for `http://`.",
+            "onrush --http2-prior-knowledge http://127.0.0.1:8080/",
+        ),
     flag("--http1.1", |draft, value| draft.http.set_versions(value, vec![HttpVersion::Http11]))
-    .native_only(HTTP11_ONLY)
-    .help("speak HTTP/1.1 (the default)")
-    .reference(
-        "Speaks HTTP/1.1, the default.",
-        "onrush --http1.1 http://127.0.0.1:8080/",
-    ),
+        .native_only(HTTP11_ONLY)
+        .help("speak HTTP/1.1 (the default)")
+        .reference("Speaks HTTP/1.1, the default.", "onrush --http1.1 http://127.0.0.1:8080/"),
     flag("--alpn-list LIST", |draft, value| draft.http.set_versions(value, parse_alpn_list(value)?))
-    .one_of(&["h2,http/1.1", "http/1.1,h2", "h2", "http/1.1"])
-    .native_only(HTTP11_ONLY)
-    .help("versions that an https server may choose from, the\npreferred first: h2,http/1.1")
-    .reference(
-        "Versions that the TLS handshake may choose from, most preferred first: `h2,http/1.1` (or `http2,http1.1`). A \
-         note counts the connections by version.",
-        "onrush -k --alpn-list h2,http/1.1 https://127.0.0.1:8443/",
-    ),
+        .one_of(&["h2,http/1.1", "http/1.1,h2", "h2", "http/1.1"])
+        .native_only(HTTP11_ONLY)
+        .help("versions that an https server may choose from, the\npreferred first: h2,http/1.1")
+        .reference(
+            "Versions that the TLS handshake may choose from, most preferred first: `h2,http/1.1` (or \
+             `http2,http1.1`). A note counts the connections by version.",
+            "onrush -k --alpn-list h2,http/1.1 https://127.0.0.1:8443/",
+        ),
     flag("--streams N", |draft, value| {
         draft.http.streams = Some(value.count(STREAMS_MAX)? as u32);
         Ok(())
@@ -60,16 +57,14 @@ pub(super) const OPTIONS: &[Flag] = &[
          server allows fewer. A script's batch is in flight together unless this option allows fewer.",
         "onrush --http2 -c 4 --streams 32 http://127.0.0.1:8080/",
     ),
-    flag("--h2-window SIZE", |draft, value| {
-        put(&mut draft.http.settings.window, parse_size(value, 1, H2_WINDOW_MAX))
-    })
-    .native_only(HTTP11_ONLY)
-    .help("how much of a response the server may send ahead\n(1 GiB)")
-    .reference(
-        "Bytes of a response that the server may send before it must wait (`SETTINGS_INITIAL_WINDOW_SIZE`): by default \
-         1 GiB less a byte, so that the window is not the limit. Units: `k`, `M`, `KiB`, `MiB`.",
-        "onrush --http2 --h2-window 64KiB http://127.0.0.1:8080/",
-    ),
+    flag("--h2-window SIZE", |draft, value| put(&mut draft.http.settings.window, parse_size(value, 1, H2_WINDOW_MAX)))
+        .native_only(HTTP11_ONLY)
+        .help("how much of a response the server may send ahead\n(1 GiB)")
+        .reference(
+            "Bytes of a response that the server may send before it must wait (`SETTINGS_INITIAL_WINDOW_SIZE`): by \
+             default 1 GiB less a byte, so that the window is not the limit. Units: `k`, `M`, `KiB`, `MiB`.",
+            "onrush --http2 --h2-window 64KiB http://127.0.0.1:8080/",
+        ),
     flag("--h2-connection-window SIZE", |draft, value| {
         put(&mut draft.http.settings.connection_window, parse_size(value, H2_WINDOW_USUAL, H2_WINDOW_MAX))
     })
@@ -85,19 +80,18 @@ pub(super) const OPTIONS: &[Flag] = &[
     .native_only(HTTP11_ONLY)
     .help("longest frame to accept (16 KiB)")
     .reference(
-        "Largest frame that the server may send (`SETTINGS_MAX_FRAME_SIZE`): 16 KiB (default) to 16 MiB less a byte.",
+        "Largest frame that the server may send (`SETTINGS_MAX_FRAME_SIZE`): 16 KiB (default) to 16 MiB less a \
+         byte.",
         "onrush --http2 --h2-max-frame 1MiB http://127.0.0.1:8080/",
     ),
-    flag("--h2-table SIZE", |draft, value| {
-        put(&mut draft.http.settings.table, parse_size(value, 0, H2_TABLE_MAX))
-    })
-    .native_only(HTTP11_ONLY)
-    .help("table for the server's header fields (4 KiB)")
-    .reference(
-        "Table size for the server's header compression (`SETTINGS_HEADER_TABLE_SIZE`): 4 KiB by default; 0 disables \
-         the table.",
-        "onrush --http2 --h2-table 0 http://127.0.0.1:8080/",
-    ),
+    flag("--h2-table SIZE", |draft, value| put(&mut draft.http.settings.table, parse_size(value, 0, H2_TABLE_MAX)))
+        .native_only(HTTP11_ONLY)
+        .help("table for the server's header fields (4 KiB)")
+        .reference(
+            "Table size for the server's header compression (`SETTINGS_HEADER_TABLE_SIZE`): 4 KiB by default; 0 \
+             disables the table.",
+            "onrush --http2 --h2-table 0 http://127.0.0.1:8080/",
+        ),
 ];
 
 /// The options on HTTP versions, as typed.

@@ -21,39 +21,40 @@ const DURATION: Duration = Duration::from_secs(10);
 
 pub(super) const OPTIONS: &[Flag] = &[
     flag("-c, --connections N", |draft, value| put(&mut draft.load.connections, value.count(CONNECTIONS_MAX)))
-    .common()
-    .from(Wrk)
-    .swept_as("-c")
-    .help("connections to keep open, all threads together (10)")
-    .reference(
-        "Connections kept open by all threads together: 10 by default, at most 1,000,000.",
-        "onrush -c 400 http://127.0.0.1:8080/",
-    ),
+        .common()
+        .from(Wrk)
+        .swept_as("-c")
+        .help("connections to keep open, all threads together (10)")
+        .reference(
+            "Connections kept open by all threads together: 10 by default, at most 1,000,000.",
+            "onrush -c 400 http://127.0.0.1:8080/",
+        ),
     flag("-d, --duration T", |draft, value| put(&mut draft.load.duration, parse_duration(value)))
-    .common()
-    .from(Wrk)
-    .help("how long the run lasts (10s)")
-    .reference(
-        "Length of the run: 10 seconds by default, unless `-n` or `--until` is given. At most 366 days.",
-        "onrush -d 1.5s http://127.0.0.1:8080/",
-    ),
+        .common()
+        .from(Wrk)
+        .help("how long the run lasts (10s)")
+        .reference(
+            "Length of the run: 10 seconds by default, unless `-n` or `--until` is given. At most 366 days.",
+            "onrush -d 1.5s http://127.0.0.1:8080/",
+        ),
     flag("-t, --threads N", |draft, value| put(&mut draft.load.threads, value.count(THREADS_MAX)))
-    .common()
-    .from(Wrk)
-    .swept_as("-t")
-    .help("threads that share the connections (2)\n(1 if there is only one connection)")
-    .reference(
-        "Threads that share the connections: 2 by default, 1 for a single connection. At most 1024 and at most `-c`.",
-        "onrush -t 4 -c 400 http://127.0.0.1:8080/",
-    ),
+        .common()
+        .from(Wrk)
+        .swept_as("-t")
+        .help("threads that share the connections (2)\n(1 if there is only one connection)")
+        .reference(
+            "Threads that share the connections: 2 by default, 1 for a single connection. At most 1024 and at most \
+             `-c`.",
+            "onrush -t 4 -c 400 http://127.0.0.1:8080/",
+        ),
     flag("-n, --requests N", |draft, value| put(&mut draft.load.requests, value.count(REQUESTS_MAX)))
-    .common()
-    .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run")
-    .reference(
-        "Sends exactly N requests. Without `-d` there is no time limit. With a rate, N requests are due, plus those \
-         left over from a [warm-up](report.md#the-warm-up).",
-        "onrush -n 10k -c 100 http://127.0.0.1:8080/",
-    ),
+        .common()
+        .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run")
+        .reference(
+            "Sends exactly N requests. Without `-d` there is no time limit. With a rate, N requests are due, plus \
+             those left over from a [warm-up](report.md#the-warm-up).",
+            "onrush -n 10k -c 100 http://127.0.0.1:8080/",
+        ),
     flag("--until LIST", |draft, value| {
         let text = value.lossy();
         draft.load.until = condition::parse_stop_terms(&text).map_err(|flaw| value.wrong(flaw.shown(&text)))?;
@@ -63,49 +64,49 @@ pub(super) const OPTIONS: &[Flag] = &[
     .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)")
     .reference(
         "Ends the run once the figures are this precise, with 95 % confidence ([grammar](conditions.md), \
-         [method](statistics.md#how-long-is-long-enough)). A run takes at least 20 seconds; without `-d` or `-n` \
-         it ends after 5 minutes.\n\n\
+         [method](statistics.md#how-long-is-long-enough)). A run takes at least 20 seconds; without `-d` or \
+         `-n` it ends after 5 minutes.\n\n\
          ```\n\
          $ onrush -c 10 --until 'p99+-2%,rate+-1%' http://127.0.0.1:8080/\n\
          ```",
         "",
     ),
     flag("--probe WHAT", |draft, value| put(&mut draft.load.probe, parse_probe(value)))
-    .one_of(&["off", "up"])
-    .help(
-        "what follows a closed loop to find out its limit: off,\n\
-         or the longest time to go on with half as many in\n\
-         flight (a fifth of -d, if that is 10s or more), or up\n\
-         or up:T, with half as many more",
-    )
-    .reference(
-        "Controls [the probe](measuring.md#the-probe) after a run without a rate.\n\n\
-         | value | probe |\n\
-         |---|---|\n\
-         | `off` | none |\n\
-         | `3s` | takes at most this time |\n\
-         | `up`, `up:3s` | keeps half as many *more* in flight, so that the verdict can advise a number |\n\n\
-         With a value, the probe also follows runs with a script or body. Not with a rate, stages, \
-         `--requests-per-connection`, searches or experiments; with a script neither `up` nor `-c 1`.\n\n\
-         ```\n\
-         $ onrush -c 16 -d 20s --probe up http://127.0.0.1:8080/\n\
-         ```",
-        "",
-    ),
+        .one_of(&["off", "up"])
+        .help(
+            "what follows a closed loop to find out its limit: off,\n\
+             or the longest time to go on with half as many in\n\
+             flight (a fifth of -d, if that is 10s or more), or up\n\
+             or up:T, with half as many more",
+        )
+        .reference(
+            "Controls [the probe](measuring.md#the-probe) after a run without a rate.\n\n\
+             | value | probe |\n\
+             |---|---|\n\
+             | `off` | none |\n\
+             | `3s` | takes at most this time |\n\
+             | `up`, `up:3s` | keeps half as many *more* in flight, so that the verdict can advise a number |\n\n\
+             With a value, the probe also follows runs with a script or body. Not with a rate, stages, \
+             `--requests-per-connection`, searches or experiments; with a script neither `up` nor `-c 1`.\n\n\
+             ```\n\
+             $ onrush -c 16 -d 20s --probe up http://127.0.0.1:8080/\n\
+             ```",
+            "",
+        ),
     flag("--warmup T", |draft, value| put(&mut draft.load.warmup, value.time()))
-    .common()
-    .help("put load on the target for T before measuring\nstarts; -d and -n count from then on")
-    .reference(
-        "Loads the target for this time before [measuring begins](report.md#the-warm-up).",
-        "onrush --warmup 200ms http://127.0.0.1:8080/",
-    ),
+        .common()
+        .help("put load on the target for T before measuring\nstarts; -d and -n count from then on")
+        .reference(
+            "Loads the target for this time before [measuring begins](report.md#the-warm-up).",
+            "onrush --warmup 200ms http://127.0.0.1:8080/",
+        ),
     flag("-D, --delay-stats T", |draft, value| put(&mut draft.load.warmup, value.time()))
-    .from(WrkCmm)
-    .help("wrk-cmm's name for --warmup; uses its layout")
-    .reference(
-        "wrk-cmm's name for `--warmup`. The report uses wrk-cmm's layout.",
-        "onrush -D 1s http://127.0.0.1:8080/",
-    ),
+        .from(WrkCmm)
+        .help("wrk-cmm's name for --warmup; uses its layout")
+        .reference(
+            "wrk-cmm's name for `--warmup`. The report uses wrk-cmm's layout.",
+            "onrush -D 1s http://127.0.0.1:8080/",
+        ),
 ];
 
 /// The options on the load, as typed.

@@ -30,59 +30,60 @@ const ONE_PROGRAM: &str = "is one program on one machine";
 
 pub(super) const OPTIONS: &[Flag] = &[
     flag("--machines N", |draft, value| put(&mut draft.machines.count, value.count(MACHINES_MAX)))
-    .common()
-    .excludes(&[
-        ("once", "one machine sends the request"),
-        ("sockets", "the sockets of one machine are sampled"),
-        ("sockets-output", "the sockets of one machine are sampled"),
-        ("request-log", "the requests of one machine are logged"),
-        ("log-sample", "the requests of one machine are logged"),
-        ("sample-responses", "the responses of one machine are kept"),
-    ])
-    .needs(&[
-        (|draft| !draft.is_simulated(), "--io sim simulates one machine; leave one of the two out"),
-        (
-            |draft| !matches!(draft.load.probe, Some(DraftProbe::On { .. })),
-            "--probe observes one machine; leave one of the two out",
+        .common()
+        .excludes(&[
+            ("once", "one machine sends the request"),
+            ("sockets", "the sockets of one machine are sampled"),
+            ("sockets-output", "the sockets of one machine are sampled"),
+            ("request-log", "the requests of one machine are logged"),
+            ("log-sample", "the requests of one machine are logged"),
+            ("sample-responses", "the responses of one machine are kept"),
+        ])
+        .needs(&[
+            (|draft| !draft.is_simulated(), "--io sim simulates one machine; leave one of the two out"),
+            (
+                |draft| !matches!(draft.load.probe, Some(DraftProbe::On { .. })),
+                "--probe observes one machine; leave one of the two out",
+            ),
+        ])
+        .single_run_only(ONE_MACHINE)
+        .native_only(ONE_PROGRAM)
+        .help(
+            "carry the run out on N machines, on each of which\n\
+             'onrush worker' runs: -c, -R, -n and stages are those\n\
+             of all together, -t and -b those of each",
+        )
+        .reference(
+            "Machines that take part, 1 to 4,096. `-c`, `-R`, `-n`, `--max-inflight` and `--stages` are totals, `-t` \
+             and `-b` per machine.",
+            "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token -c 2k -R 100k http://10.0.0.9/",
         ),
-    ])
-    .single_run_only(ONE_MACHINE)
-    .native_only(ONE_PROGRAM)
-    .help(
-        "carry the run out on N machines, on each of which\n\
-         'onrush worker' runs: -c, -R, -n and stages are those\n\
-         of all together, -t and -b those of each",
-    )
-    .reference(
-        "Machines that take part, 1 to 4,096. `-c`, `-R`, `-n`, `--max-inflight` and `--stages` are totals, `-t` and \
-         `-b` per machine.",
-        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token -c 2k -R 100k http://10.0.0.9/",
-    ),
     flag("--coordinate ADDR", |draft, value| put(&mut draft.machines.address, parse_listen_address(value)))
-    .single_run_only(ONE_MACHINE)
-    .native_only(ONE_PROGRAM)
-    .help("where this one waits for them, as ADDR:PORT or :PORT;\nnot needed if srun starts all of them")
-    .reference(
-        "Address at which the coordinator listens: `ADDR:PORT`, or `:PORT` for all addresses.",
-        "onrush --machines 2 --coordinate :7070 --token-file token http://10.0.0.9/",
-    ),
+        .single_run_only(ONE_MACHINE)
+        .native_only(ONE_PROGRAM)
+        .help("where this one waits for them, as ADDR:PORT or :PORT;\nnot needed if srun starts all of them")
+        .reference(
+            "Address at which the coordinator listens: `ADDR:PORT`, or `:PORT` for all addresses.",
+            "onrush --machines 2 --coordinate :7070 --token-file token http://10.0.0.9/",
+        ),
     flag("--token-file FILE", |draft, value| put(&mut draft.machines.token_file, Ok(value.path())))
-    .single_run_only(ONE_MACHINE)
-    .native_only(ONE_PROGRAM)
-    .help("the secret of the run, which all of them need; made if\nthere is none")
-    .reference(
-        "Secret of the run, 64 hexadecimal digits that only the owner may read (mode 0600). Created if missing. Each \
-         machine needs a copy.",
-        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token http://10.0.0.9/",
-    ),
+        .single_run_only(ONE_MACHINE)
+        .native_only(ONE_PROGRAM)
+        .help("the secret of the run, which all of them need; made if\nthere is none")
+        .reference(
+            "Secret of the run, 64 hexadecimal digits that only the owner may read (mode 0600). Created if missing. \
+             Each machine needs a copy.",
+            "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token http://10.0.0.9/",
+        ),
     flag("--join-timeout T", |draft, value| put(&mut draft.machines.join, value.time()))
-    .single_run_only(ONE_MACHINE)
-    .native_only(ONE_PROGRAM)
-    .help("how long they may take to join and to get ready (5m)")
-    .reference(
-        "Time for all machines to join and get ready: 5 minutes by default. If one is missing then, nothing is sent.",
-        "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --join-timeout 30s http://10.0.0.9/",
-    ),
+        .single_run_only(ONE_MACHINE)
+        .native_only(ONE_PROGRAM)
+        .help("how long they may take to join and to get ready (5m)")
+        .reference(
+            "Time for all machines to join and get ready: 5 minutes by default. If one is missing then, nothing is \
+             sent.",
+            "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --join-timeout 30s http://10.0.0.9/",
+        ),
     flag("--loss-timeout T", |draft, value| {
         let loss = value.time()?;
         if loss < LOSS_MIN {
@@ -107,7 +108,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     .native_only(ONE_PROGRAM)
     .help("what becomes of the run then: stop, or continue with\nthe others (stop)")
     .reference(
-        "Reaction to a lost machine: `stop` (default) ends the run with a report, `continue` goes on with the others.",
+        "Reaction to a lost machine: `stop` (default) ends the run with a report, `continue` goes on with the \
+         others.",
         "onrush --machines 2 --coordinate 10.0.0.1:7070 --token-file token --on-loss continue http://10.0.0.9/",
     ),
 ];

@@ -34,56 +34,52 @@ const SAMPLED: &[Need] = &[
 ];
 
 pub(super) const OPTIONS: &[Flag] = &[
-    switch("-L, --latency")
-    .common()
-    .from(Wrk)
-    .help("print more percentiles of the latency")
-    .reference(
-        "Prints more percentiles (up to 99.999 %); with a rate in wrk2's layout. Without `-L` there are 50, 75, 90, 99 \
-         and 99.9 %. Percentiles with fewer than ten requests above them are omitted. [Called as wrk](#called-as-wrk), \
-         onrush prints wrk's lines, and only with `-L`.",
+    switch("-L, --latency").common().from(Wrk).help("print more percentiles of the latency").reference(
+        "Prints more percentiles (up to 99.999 %); with a rate in wrk2's layout. Without `-L` there are 50, 75, \
+         90, 99 and 99.9 %. Percentiles with fewer than ten requests above them are omitted. [Called as \
+         wrk](#called-as-wrk), onrush prints wrk's lines, and only with `-L`.",
         "onrush --latency http://127.0.0.1:8080/",
     ),
     switch("-U, --u_latency")
-    .from(Wrk2)
-    .needs(&[RATE_NEEDED])
-    .help("print the uncorrected latency too\n(since requests were sent, not due); implies -L")
-    .reference(
-        "Also prints percentiles of the service latency, which counts from when a request was sent, as *detailed \
-         spectrum* or by `--percentiles`. Implies `-L` and needs a rate.",
-        "onrush -R 10k -U http://127.0.0.1:8080/",
-    ),
-    switch("-B, --batch_latency")
-    .from(Wrk2)
-    .needs(&[
-        RATE_NEEDED,
-        (
-            |draft| draft.dialect == Dialect::Wrk2,
-            "needs --compat wrk2; result files (-o) have the latency of batches anyway",
+        .from(Wrk2)
+        .needs(&[RATE_NEEDED])
+        .help("print the uncorrected latency too\n(since requests were sent, not due); implies -L")
+        .reference(
+            "Also prints percentiles of the service latency, which counts from when a request was sent, as *detailed \
+             spectrum* or by `--percentiles`. Implies `-L` and needs a rate.",
+            "onrush -R 10k -U http://127.0.0.1:8080/",
         ),
-    ])
-    .help("record one latency per pipelined batch, as wrk2 does")
-    .reference(
-        "With `--compat wrk2`: records one latency per pipelined batch. Result files always contain both.",
-        "onrush --compat wrk2 -R 10k -B http://127.0.0.1:8080/",
-    ),
+    switch("-B, --batch_latency")
+        .from(Wrk2)
+        .needs(&[
+            RATE_NEEDED,
+            (
+                |draft| draft.dialect == Dialect::Wrk2,
+                "needs --compat wrk2; result files (-o) have the latency of batches anyway",
+            ),
+        ])
+        .help("record one latency per pipelined batch, as wrk2 does")
+        .reference(
+            "With `--compat wrk2`: records one latency per pipelined batch. Result files always contain both.",
+            "onrush --compat wrk2 -R 10k -B http://127.0.0.1:8080/",
+        ),
     flag("--percentiles LIST", set_percentiles)
-    .common()
-    .help(
-        "percentiles in the report and in the files, such as\n50,90,99.9; full: the report has the whole spectrum",
-    )
-    .reference(
-        "Percentiles in the report and in result files, above 0 and up to 100, with up to six decimals. All are \
-         printed, however few requests there are.\n\n\
-         ```console\n\
-         $ onrush --percentiles 50,99,99.9 http://127.0.0.1:8080/\n\
-         ```\n\n\
-         `full` prints the percentiles of `-L` and wrk2's *detailed spectrum*:\n\n\
-         ```console\n\
-         $ onrush -R 1000 --percentiles full http://127.0.0.1:8080/\n\
-         ```",
-        "",
-    ),
+        .common()
+        .help(
+            "percentiles in the report and in the files, such as\n50,90,99.9; full: the report has the whole spectrum",
+        )
+        .reference(
+            "Percentiles in the report and in result files, above 0 and up to 100, with up to six decimals. All \
+             are printed, however few requests there are.\n\n\
+             ```console\n\
+             $ onrush --percentiles 50,99,99.9 http://127.0.0.1:8080/\n\
+             ```\n\n\
+             `full` prints the percentiles of `-L` and wrk2's *detailed spectrum*:\n\n\
+             ```console\n\
+             $ onrush -R 1000 --percentiles full http://127.0.0.1:8080/\n\
+             ```",
+            "",
+        ),
     flag("--breakout[=all]", |draft, value| {
         draft.output.breakout = match value.utf8() {
             Some("") => Breakout::WrkCmm,
@@ -101,27 +97,27 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --breakout http://127.0.0.1:8080/",
     ),
     flag("-o, --output FILE", add_output)
-    .common()
-    .repeatable()
-    .single_run_only("each run has its own file in the experiment's folder")
-    .help(
-        "also write the result: .json (everything), .csv (one\n\
-         row a second), .hgrm, .md, .ndjson (while it runs),\n\
-         .xml (JUnit); may be repeated; - is standard output",
-    )
-    .reference(
-        "Also writes the result to a file. The ending selects the [format](output.md): `.json`, `.json.gz`, `.csv`, \
-         `.hgrm`, `.md`, `.ndjson` or `.xml`. Repeatable. `-o -` is `--format json`.",
-        "onrush -o result.json -o result.csv http://127.0.0.1:8080/",
-    ),
+        .common()
+        .repeatable()
+        .single_run_only("each run has its own file in the experiment's folder")
+        .help(
+            "also write the result: .json (everything), .csv (one\n\
+             row a second), .hgrm, .md, .ndjson (while it runs),\n\
+             .xml (JUnit); may be repeated; - is standard output",
+        )
+        .reference(
+            "Also writes the result to a file. The ending selects the [format](output.md): `.json`, `.json.gz`, \
+             `.csv`, `.hgrm`, `.md`, `.ndjson` or `.xml`. Repeatable. `-o -` is `--format json`.",
+            "onrush -o result.json -o result.csv http://127.0.0.1:8080/",
+        ),
     flag("--sockets[=FILTER]", |draft, value| put(&mut draft.output.sampling.filter, parse_filter_value(value)))
-    .needs(SAMPLED)
-    .help("sample sockets every second, as ss shows them: those\nof the run, or of 'state established sport = :80'")
-    .reference(
-        "Samples [sockets](sockets.md) every second, like `ss -tiem`, into the file of `--sockets-output`: the run's \
-         connections, or those that an `ss` filter selects.",
-        "onrush --sockets='state established sport = :8080' --sockets-output sockets.ndjson http://127.0.0.1:8080/",
-    ),
+        .needs(SAMPLED)
+        .help("sample sockets every second, as ss shows them: those\nof the run, or of 'state established sport = :80'")
+        .reference(
+            "Samples [sockets](sockets.md) every second, like `ss -tiem`, into the file of `--sockets-output`: the \
+             run's connections, or those that an `ss` filter selects.",
+            "onrush --sockets='state established sport = :8080' --sockets-output sockets.ndjson http://127.0.0.1:8080/",
+        ),
     flag("--sockets-output FILE", |draft, value| {
         if OutputKind::for_path(Path::new(value.text)) != Some(OutputKind::Lines) {
             return Err(value.wrong("its ending must be .ndjson; try s.ndjson"));
@@ -137,44 +133,45 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --sockets-output sockets.ndjson http://127.0.0.1:8080/",
     ),
     flag("--request-log FILE", |draft, value| put(&mut draft.output.log, parse_log_path(value)))
-    .common()
-    .single_run_only(ONE_LOG)
-    .native_only(NO_LOG)
-    .help("write a line for each request to this CSV file: its\ntimes, status, bytes, name and error")
-    .reference(
-        "Writes a CSV line per request during the run: times, status, bytes, name and error \
-         ([columns](requests.md#a-log-of-every-request)).",
-        "onrush --request-log requests.csv http://127.0.0.1:8080/",
-    ),
+        .common()
+        .single_run_only(ONE_LOG)
+        .native_only(NO_LOG)
+        .help("write a line for each request to this CSV file: its\ntimes, status, bytes, name and error")
+        .reference(
+            "Writes a CSV line per request during the run: times, status, bytes, name and error \
+             ([columns](requests.md#a-log-of-every-request)).",
+            "onrush --request-log requests.csv http://127.0.0.1:8080/",
+        ),
     flag("--log-sample 1/N", |draft, value| put(&mut draft.output.log_one_of, parse_sample_ratio(value)))
-    .single_run_only(ONE_LOG)
-    .native_only(NO_LOG)
-    .needs(&[(
-        |draft| draft.has("request-log"),
-        "there is no log; add --request-log, for instance --request-log requests.csv",
-    )])
-    .help("log one of N requests (1/1)")
-    .reference(
-        "Logs one of N requests, drawn at random.",
-        "onrush --request-log requests.csv --log-sample 1/100 http://127.0.0.1:8080/",
-    ),
+        .single_run_only(ONE_LOG)
+        .native_only(NO_LOG)
+        .needs(&[(
+            |draft| draft.has("request-log"),
+            "there is no log; add --request-log, for instance --request-log requests.csv",
+        )])
+        .help("log one of N requests (1/1)")
+        .reference(
+            "Logs one of N requests, drawn at random.",
+            "onrush --request-log requests.csv --log-sample 1/100 http://127.0.0.1:8080/",
+        ),
     flag("--sample-responses N DIR", |draft, value| put(&mut draft.output.samples, parse_samples(value)))
-    .single_run_only("an experiment has many runs; sample one in a separate run")
-    .native_only("has no samples of responses")
-    .help("keep the first N responses of each status and failed\ncheck in this folder, a file each")
-    .reference(
-        "Keeps the first N responses (at most 100) of each status, failed [check](requests.md#checks) and failing \
-         `grpc-status`, one file each in DIR, such as `503-1.txt`, `check1-2.txt` or `grpc14-1.txt`: head, up to \
-         64 KiB of the body, trailers. At most 1,000 files. The folder is created, or must be empty. Secrets are \
-         [redacted](output.md#secrets). Checks are numbered: headers in the order typed, then texts.\n\n\
-         ```console\n\
-         $ onrush -n 100 --sample-responses 2 samples http://127.0.0.1:8080/status/503\n\
-         $ head -n 2 samples/503-1.txt\n\
-         HTTP/1.1 503 Service Unavailable\n\
-         Content-Type: text/plain\n\
-         ```",
-        "",
-    ),
+        .single_run_only("an experiment has many runs; sample one in a separate run")
+        .native_only("has no samples of responses")
+        .help("keep the first N responses of each status and failed\ncheck in this folder, a file each")
+        .reference(
+            "Keeps the first N responses (at most 100) of each status, failed [check](requests.md#checks) and \
+             failing `grpc-status`, one file each in DIR, such as `503-1.txt`, `check1-2.txt` or `grpc14-1.txt`: \
+             head, up to 64 KiB of the body, trailers. At most 1,000 files. The folder is created, or must be \
+             empty. Secrets are [redacted](output.md#secrets). Checks are numbered: headers in the order typed, \
+             then texts.\n\n\
+             ```console\n\
+             $ onrush -n 100 --sample-responses 2 samples http://127.0.0.1:8080/status/503\n\
+             $ head -n 2 samples/503-1.txt\n\
+             HTTP/1.1 503 Service Unavailable\n\
+             Content-Type: text/plain\n\
+             ```",
+            "",
+        ),
     flag("--fail-if COND", |draft, value| {
         draft.output.gates.push(value.condition(Purpose::Gate)?);
         Ok(())
@@ -183,19 +180,18 @@ pub(super) const OPTIONS: &[Flag] = &[
     .repeatable()
     .help("fail the run (exit code 3) if COND is met;\n'p99>50ms,rate>1k' means both; may be repeated")
     .reference(
-        "Fails the run (exit code 3) if the [condition](conditions.md) is met, and prints the figure. Repeatable: any \
-         one fails the run. [ci.md](ci.md) shows a pipeline.",
+        "Fails the run (exit code 3) if the [condition](conditions.md) is met, and prints the figure. Repeatable: \
+         any one fails the run. [ci.md](ci.md) shows a pipeline.",
         "onrush -d1s --fail-if 'p99>5s' --fail-if 'errors>1%' http://127.0.0.1:8080/",
     ),
     switch("--strict")
-    .common()
-    .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports")
-    .reference(
-        "Ends with exit code 4 if [onrush itself](measuring.md#what-was-the-limit) limited the run.",
-        "onrush -d1s --strict http://127.0.0.1:8080/",
-    ),
-    switch("--annotate").help("also print failures as GitHub annotations")
-    .reference(
+        .common()
+        .help("exit with code 4 if onrush itself limited the run:\nits threads, its script or local ports")
+        .reference(
+            "Ends with exit code 4 if [onrush itself](measuring.md#what-was-the-limit) limited the run.",
+            "onrush -d1s --strict http://127.0.0.1:8080/",
+        ),
+    switch("--annotate").help("also print failures as GitHub annotations").reference(
         "Also prints failures on standard error as GitHub annotations (`::error …`).",
         "onrush --fail-if 'p99>5s' --annotate http://127.0.0.1:8080/",
     ),
@@ -222,12 +218,11 @@ pub(super) const OPTIONS: &[Flag] = &[
     .repeatable()
     .help("label the run in results; may be repeated")
     .reference(
-        "Labels the run in its results. Repeatable, with different keys. [`onrush table`](tables.md) shows a column \
-         per label and averages runs with equal labels.",
+        "Labels the run in its results. Repeatable, with different keys. [`onrush table`](tables.md) shows a \
+         column per label and averages runs with equal labels.",
         "onrush -d 1s --label server=nginx --label workers=2 -o result.json http://127.0.0.1:8080/",
     ),
-    switch("--keep-secrets").help("keep passwords, tokens and the like in results")
-    .reference(
+    switch("--keep-secrets").help("keep passwords, tokens and the like in results").reference(
         "Keeps passwords, tokens and the like in [results](output.md#secrets), where `REDACTED` replaces them by \
          default.",
         "onrush --keep-secrets -o result.json http://127.0.0.1:8080/?token=abc",
@@ -239,8 +234,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     .one_of(&["on", "off"])
     .help("print notes and the verdict to stderr after the\nreport: on or off (on; off where a tool is imitated)")
     .reference(
-        "Prints up to eight notes and the verdict on standard error (`on`; default unless a tool is imitated) or \
-         not (`off`). `-v` prints all notes.\n\n\
+        "Prints up to eight notes and the verdict on standard error (`on`; default unless a tool is imitated) \
+         or not (`off`). `-v` prints all notes.\n\n\
          ```console\n\
          $ onrush --compat wrk --notes http://127.0.0.1:8080/\n\
          $ onrush --notes=off http://127.0.0.1:8080/\n\
@@ -248,16 +243,16 @@ pub(super) const OPTIONS: &[Flag] = &[
         "",
     ),
     switch("--quiet")
-    .common()
-    .single_run_only("an experiment prints its progress and its tables")
-    .excludes(&[("version", "the one prints less than usual, the other more")])
-    .help("print the report and errors only: no progress, no\nnotes, no warnings")
-    .reference(
-        "Prints only the report and errors: no progress, warnings, notes or verdict. A search prints only its result.",
-        "onrush --quiet http://127.0.0.1:8080/",
-    ),
-    switch("-v, --version").common().from(Wrk).help("print the version; with a URL, then run")
-    .reference(
+        .common()
+        .single_run_only("an experiment prints its progress and its tables")
+        .excludes(&[("version", "the one prints less than usual, the other more")])
+        .help("print the report and errors only: no progress, no\nnotes, no warnings")
+        .reference(
+            "Prints only the report and errors: no progress, warnings, notes or verdict. A search prints only its \
+             result.",
+            "onrush --quiet http://127.0.0.1:8080/",
+        ),
+    switch("-v, --version").common().from(Wrk).help("print the version; with a URL, then run").reference(
         "Prints the version and the backend. With a URL the run follows, with more on standard error: why that \
          backend, all notes, wrk's mean, and how busy threads, connections and a local target were.\n\n\
          ```console\n\
@@ -267,18 +262,18 @@ pub(super) const OPTIONS: &[Flag] = &[
         "",
     ),
     switch("-h, --help")
-    .common()
-    .from(Wrk)
-    .single_run_only("onrush lab --help prints the help")
-    .help("print these options\n(-h: the ten most used; --help: the common ones;\n--help all: all of them)")
-    .reference(
-        "`-h` prints the ten most used options, `--help` more with examples and exit codes, `--help all` all.\n\n\
-         ```console\n\
-         $ onrush --help\n\
-         $ onrush --help all\n\
-         ```",
-        "",
-    ),
+        .common()
+        .from(Wrk)
+        .single_run_only("onrush lab --help prints the help")
+        .help("print these options\n(-h: the ten most used; --help: the common ones;\n--help all: all of them)")
+        .reference(
+            "`-h` prints the ten most used options, `--help` more with examples and exit codes, `--help all` all.\n\n\
+             ```console\n\
+             $ onrush --help\n\
+             $ onrush --help all\n\
+             ```",
+            "",
+        ),
 ];
 
 /// The options on output, as typed.

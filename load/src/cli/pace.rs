@@ -25,15 +25,15 @@ pub(super) const RATE_NEEDED: Need = (
 
 pub(super) const OPTIONS: &[Flag] = &[
     flag("-R, --rate N", |draft, value| put(&mut draft.pace.rate, parse_rate(value)))
-    .common()
-    .from(Wrk2)
-    .swept_as("-R")
-    .help("send N requests per second in total, on schedule\nhowever slow the target is (90/m: 90 per minute)")
-    .reference(
-        "Requests per second, all threads together: `1000`, `10k`, `1.5M`, at most a billion; per minute with `/m` \
-         (`-R 90/m`, but `-R 1m` is a million per second). The schedule does not wait for connections to open.",
-        "onrush -R 10k http://127.0.0.1:8080/",
-    ),
+        .common()
+        .from(Wrk2)
+        .swept_as("-R")
+        .help("send N requests per second in total, on schedule\nhowever slow the target is (90/m: 90 per minute)")
+        .reference(
+            "Requests per second, all threads together: `1000`, `10k`, `1.5M`, at most a billion; per minute with `/m` \
+             (`-R 90/m`, but `-R 1m` is a million per second). The schedule does not wait for connections to open.",
+            "onrush -R 10k http://127.0.0.1:8080/",
+        ),
     flag("--stages LIST", |draft, value| {
         let text = value.lossy();
         let pace = &mut draft.pace;
@@ -53,8 +53,8 @@ pub(super) const OPTIONS: &[Flag] = &[
          of connections; the run lasts as long as its stages",
     )
     .reference(
-        "A sequence of rates: `10s:1k` is a step, `30s:1k..20k` a ramp. Replaces `-d` and `-R`; `-n` may end it \
-         earlier. A warm-up uses the first rate. Each stage gets a row in the report and in result files.\n\n\
+        "A sequence of rates: `10s:1k` is a step, `30s:1k..20k` a ramp. Replaces `-d` and `-R`; `-n` may end \
+         it earlier. A warm-up uses the first rate. Each stage gets a row in the report and in result files.\n\n\
          ```console\n\
          $ onrush --stages 100ms:1k,200ms:1k..5k,100ms:5k http://127.0.0.1:8080/\n\
          ```\n\n\
@@ -67,47 +67,47 @@ pub(super) const OPTIONS: &[Flag] = &[
         "",
     ),
     flag("--max-inflight N", |draft, value| put(&mut draft.pace.max_inflight, value.count(CONNECTIONS_MAX)))
-    .needs(&[RATE_NEEDED])
-    .help("while requests are due and all connections are busy,\nopen more, up to N in total (-c)")
-    .reference(
-        "With a rate, the most requests in flight, hence connections. The run starts with `-c`; more are opened while \
-         requests are due and all connections are busy, and stay open. Otherwise such requests wait, and a note \
-         estimates the connections needed.",
-        "onrush -R 10k --max-inflight 100 http://127.0.0.1:8080/",
-    ),
+        .needs(&[RATE_NEEDED])
+        .help("while requests are due and all connections are busy,\nopen more, up to N in total (-c)")
+        .reference(
+            "With a rate, the most requests in flight, hence connections. The run starts with `-c`; more are opened \
+             while requests are due and all connections are busy, and stay open. Otherwise such requests wait, and a \
+             note estimates the connections needed.",
+            "onrush -R 10k --max-inflight 100 http://127.0.0.1:8080/",
+        ),
     flag("--arrivals NAME", |draft, value| put(&mut draft.pace.arrivals, parse_arrivals(value)))
-    .one_of(&["uniform", "poisson", "burst:"])
-    .needs(&[RATE_NEEDED])
-    .help("how requests are spaced: uniform, poisson or burst:N,\nN at once (uniform)")
-    .reference(
-        "Spacing of requests: `uniform` (default); `poisson`, random like independent users, at most ten million per \
-         second; `burst:N`, N at once.",
-        "onrush -R 10k --arrivals poisson http://127.0.0.1:8080/",
-    ),
+        .one_of(&["uniform", "poisson", "burst:"])
+        .needs(&[RATE_NEEDED])
+        .help("how requests are spaced: uniform, poisson or burst:N,\nN at once (uniform)")
+        .reference(
+            "Spacing of requests: `uniform` (default); `poisson`, random like independent users, at most ten million \
+             per second; `burst:N`, N at once.",
+            "onrush -R 10k --arrivals poisson http://127.0.0.1:8080/",
+        ),
     flag("--catch-up F", |draft, value| put(&mut draft.pace.catch_up, parse_catch_up(value)))
-    .needs(&[RATE_NEEDED])
-    .help("after a stall, send at up to F times the rate (as fast\nas possible)")
-    .reference(
-        "Limits late requests to F times the rate; with 1 a stall is never made up. Without it, late requests are sent \
-         as soon as a connection is free. Called as wrk2, onrush uses 2, only after its own stalls.",
-        "onrush -R 10k --catch-up 1.5 http://127.0.0.1:8080/",
-    ),
+        .needs(&[RATE_NEEDED])
+        .help("after a stall, send at up to F times the rate (as fast\nas possible)")
+        .reference(
+            "Limits late requests to F times the rate; with 1 a stall is never made up. Without it, late requests are \
+             sent as soon as a connection is free. Called as wrk2, onrush uses 2, only after its own stalls.",
+            "onrush -R 10k --catch-up 1.5 http://127.0.0.1:8080/",
+        ),
     flag("--max-late T", |draft, value| put(&mut draft.pace.max_late, value.positive_time("100ms")))
-    .needs(&[RATE_NEEDED])
-    .help("drop requests that would be sent more than T late")
-    .reference(
-        "Drops and counts requests that would be sent more than T late.",
-        "onrush -R 10k --max-late 100ms http://127.0.0.1:8080/",
-    ),
+        .needs(&[RATE_NEEDED])
+        .help("drop requests that would be sent more than T late")
+        .reference(
+            "Drops and counts requests that would be sent more than T late.",
+            "onrush -R 10k --max-late 100ms http://127.0.0.1:8080/",
+        ),
     flag("--send-slice T", |draft, value| put(&mut draft.pace.send_slice, parse_send_slice(value)))
-    .needs(&[RATE_NEEDED])
-    .help("send the requests due in each T together, at its end:\nless exact, but cheaper at high rates")
-    .reference(
-        "Sends the requests due in a [slice](pacing.md#send-slices) of T, at most a second, together at its end. \
-         Latencies include the wait; `--max-late` and `requests.late` allow for it. At 50,000/s, slices of 1 ms halve \
-         the processor time.",
-        "onrush -R 10k --send-slice 200us http://127.0.0.1:8080/",
-    ),
+        .needs(&[RATE_NEEDED])
+        .help("send the requests due in each T together, at its end:\nless exact, but cheaper at high rates")
+        .reference(
+            "Sends the requests due in a [slice](pacing.md#send-slices) of T, at most a second, together at its end. \
+             Latencies include the wait; `--max-late` and `requests.late` allow for it. At 50,000/s, slices of 1 ms \
+             halve the processor time.",
+            "onrush -R 10k --send-slice 200us http://127.0.0.1:8080/",
+        ),
 ];
 
 /// The options on send times, as typed.

@@ -21,7 +21,7 @@ use onrush_text::units::join_list;
 
 use super::draft::PlanDraft;
 use super::flag::Origin::Wrk;
-use super::flag::{Flag, flag, put, switch};
+use super::flag::{Flag, Secrecy, flag, put, switch};
 use super::refusal::PlanRefusal;
 use super::values::Value;
 use super::{checks, hints};
@@ -38,32 +38,33 @@ const NO_CHECKS: &str = "does not check responses";
 
 pub(super) const OPTIONS: &[Flag] = &[
     flag("-X, --method NAME", |draft, value| put(&mut draft.request.method, parse_method(value)))
-    .one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-    .common()
-    .help("request method (GET; POST with a body)")
-    .reference(
-        "Method, case kept: `GET` by default, or `POST` with a body.",
-        "onrush -X DELETE http://127.0.0.1:8080/status/204",
-    ),
+        .one_of(&["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+        .common()
+        .help("request method (GET; POST with a body)")
+        .reference(
+            "Method, case kept: `GET` by default, or `POST` with a body.",
+            "onrush -X DELETE http://127.0.0.1:8080/status/204",
+        ),
     flag("-H, --header H", add_header)
-    .common()
-    .from(Wrk)
-    .repeatable()
-    .help("add a header, \"Name: value\"; may be repeated")
-    .reference(
-        "Adds a header, `Name: value`. Repeatable; headers are sent in this order. Your `Host`, `Authorization` and \
-         `Content-Length` replace onrush's. Headers that do not fit the body are sent with a warning.",
-        "onrush -H 'Host: www.example.com' -H 'Accept: text/html' http://127.0.0.1:8080/",
-    ),
+        .common()
+        .from(Wrk)
+        .repeatable()
+        .help("add a header, \"Name: value\"; may be repeated")
+        .reference(
+            "Adds a header, `Name: value`. Repeatable; headers are sent in this order. Your `Host`, `Authorization` \
+             and `Content-Length` replace onrush's. Headers that do not fit the body are sent with a warning.",
+            "onrush -H 'Host: www.example.com' -H 'Accept: text/html' http://127.0.0.1:8080/",
+        ),
     flag("--body DATA", |draft, value| put(&mut draft.request.body, Ok(value.text.to_owned())))
-    .common()
-    .excludes(&[("form", ONE_BODY), ("data-urlencode", ONE_BODY)])
-    .help("request body; @FILE reads a file, @- standard input")
-    .reference(
-        "Request body: text, the content of a file (`@FILE`) or standard input (`@-`). At most 1 GiB, in memory once \
-         per thread.",
-        "onrush --body 'name=x&size=3' http://127.0.0.1:8080/sink",
-    ),
+        .common()
+        .hiding(Secrecy::Replaced(|value| (!value.starts_with('@')).then(|| secrets::redact_body(value))))
+        .excludes(&[("form", ONE_BODY), ("data-urlencode", ONE_BODY)])
+        .help("request body; @FILE reads a file, @- standard input")
+        .reference(
+            "Request body: text, the content of a file (`@FILE`) or standard input (`@-`). At most 1 GiB, in memory \
+             once per thread.",
+            "onrush --body 'name=x&size=3' http://127.0.0.1:8080/sink",
+        ),
     flag("-F, --form NAME=CONTENT", |draft, value| {
         draft.request.forms.push(value.text.to_owned());
         Ok(())
@@ -81,6 +82,11 @@ pub(super) const OPTIONS: &[Flag] = &[
         Ok(())
     })
     .repeatable()
+    // Without a name, all of it is the body.
+    .hiding(Secrecy::Replaced(|value| {
+        let is_nameless = value.starts_with('=') || !value.contains(['=', '@']);
+        is_nameless.then(|| secrets::REDACTED.to_owned())
+    }))
     .excludes(&[("script", BODIES_OF_SCRIPT), ("urls", BODIES_OF_LIST)])
     .help("send percent-encoded fields, as curl does: NAME=TEXT\nor NAME@FILE; may be repeated, and are joined by &")
     .reference(
@@ -88,18 +94,19 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush --data-urlencode 'q=1+1' http://127.0.0.1:8080/sink",
     ),
     flag("--urls FILE", |draft, value| put(&mut draft.request.urls, Ok(value.path())))
-    .common()
-    .native_only("has no lists of requests")
-    .excludes(&[("script", "both say what is sent")])
-    .help(
-        "send the requests in FILE (-: standard input), a line\n\
-         each: [METHOD] URL-or-path [weight=N] [name=X], then\n\
-         perhaps header lines and @FILE, its body",
-    )
-    .reference(
-        "Sends the requests of a [list](requests.md#a-list), one per line: `[METHOD] URL-or-path [weight=N] [name=X]`.",
-        "onrush -n 8 --urls examples/urls.txt http://127.0.0.1:8080",
-    ),
+        .common()
+        .native_only("has no lists of requests")
+        .excludes(&[("script", "both say what is sent")])
+        .help(
+            "send the requests in FILE (-: standard input), a line\n\
+             each: [METHOD] URL-or-path [weight=N] [name=X], then\n\
+             perhaps header lines and @FILE, its body",
+        )
+        .reference(
+            "Sends the requests of a [list](requests.md#a-list), one per line: `[METHOD] URL-or-path [weight=N] \
+             [name=X]`.",
+            "onrush -n 8 --urls examples/urls.txt http://127.0.0.1:8080",
+        ),
     flag("--urls-order HOW", |draft, value| {
         put(&mut draft.request.urls_order, value.choice(&[ListOrder::Seq, ListOrder::Shuffle, ListOrder::Weighted]))
     })
@@ -111,19 +118,19 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush -n 8 --urls examples/urls.txt --urls-order shuffle http://127.0.0.1:8080",
     ),
     switch("--templates")
-    .common()
-    .native_only("has no placeholders")
-    .excludes(&[("script", "a script fills in its requests itself")])
-    .help(
-        "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n\
-         {{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\n\
-         and bodies, anew for every request",
-    )
-    .reference(
-        "Fills in [placeholders](requests.md#placeholders) such as `{{seq}}`, `{{uuid}}` and `{{csv FILE COLUMN}}` for \
-         every request.",
-        "onrush -n 8 --templates 'http://127.0.0.1:8080/bytes/{{rand 1 9}}?n={{seq}}'",
-    ),
+        .common()
+        .native_only("has no placeholders")
+        .excludes(&[("script", "a script fills in its requests itself")])
+        .help(
+            "fill in {{seq}}, {{rand A B}}, {{uuid}}, {{now}},\n\
+             {{line FILE}} and {{csv FILE COLUMN}} in URLs, headers\n\
+             and bodies, anew for every request",
+        )
+        .reference(
+            "Fills in [placeholders](requests.md#placeholders) such as `{{seq}}`, `{{uuid}}` and `{{csv FILE COLUMN}}` \
+             for every request.",
+            "onrush -n 8 --templates 'http://127.0.0.1:8080/bytes/{{rand 1 9}}?n={{seq}}'",
+        ),
     flag("-s, --script FILE", |draft, value| {
         // The `-s` of k6 is for stages.
         let meant = value.foreign_hint().filter(|_| !value.dialect.is_compat());
@@ -137,18 +144,19 @@ pub(super) const OPTIONS: &[Flag] = &[
         "onrush -c2 -d1s -s examples/scripts/post.lua http://127.0.0.1:8080/sink",
     ),
     flag("--basic-auth U:P", |draft, value| put(&mut draft.request.basic_auth, parse_user(value)))
-    .help("log in as user U with password P, as U:P@ in the URL")
-    .reference(
-        "Logs in as user U with password P, like `http://U:P@host/` but without escaping.",
-        "onrush --basic-auth user:secret http://127.0.0.1:8080/",
-    ),
+        .hiding(Secrecy::Whole)
+        .help("log in as user U with password P, as U:P@ in the URL")
+        .reference(
+            "Logs in as user U with password P, like `http://U:P@host/` but without escaping.",
+            "onrush --basic-auth user:secret http://127.0.0.1:8080/",
+        ),
     switch("--disable-keepalive")
-    .help("use a new connection for every request, and send\n\"Connection: close\"")
-    .reference(
-        "A new connection for every request: `--requests-per-connection 1`. Over TLS, sessions are resumed; \
-         [`--tls-resume off`](tls.md#sessions) makes full handshakes.",
-        "onrush --disable-keepalive http://127.0.0.1:8080/",
-    ),
+        .help("use a new connection for every request, and send\n\"Connection: close\"")
+        .reference(
+            "A new connection for every request: `--requests-per-connection 1`. Over TLS, sessions are resumed; \
+             [`--tls-resume off`](tls.md#sessions) makes full handshakes.",
+            "onrush --disable-keepalive http://127.0.0.1:8080/",
+        ),
     flag("--requests-per-connection N", |draft, value| {
         put(&mut draft.request.requests_per_connection, value.count(REQUESTS_MAX))
     })
@@ -156,49 +164,52 @@ pub(super) const OPTIONS: &[Flag] = &[
     .reference(
         "Replaces a connection after N requests. The last one carries `Connection: close`; over HTTP/2 onrush \
          sends GOAWAY after its response.\n\n\
-         Over HTTP/1.1 onrush waits up to a second for the server to close, outside of any latency, because the side \
-         that closes first keeps the port in TIME_WAIT for a minute (`connections.closed_first`). A script's batch \
-         stays on one connection; a batch of more than N ends the run.",
+         Over HTTP/1.1 onrush waits up to a second for the server to close, outside of any latency, because the \
+         side that closes first keeps the port in TIME_WAIT for a minute (`connections.closed_first`). A script's \
+         batch stays on one connection; a batch of more than N ends the run.",
         "onrush --requests-per-connection 100 http://127.0.0.1:8080/",
     ),
     flag("--expect-status LIST", |draft, value| checks::expect_status(&mut draft.request.checks, value))
-    .common()
-    .native_only(NO_CHECKS)
-    .help("statuses of success, such as 200,204, 2xx or\n200-204,404; every other one is an error (below 400)")
-    .reference(
-        "Successful statuses: `200`, `200,204`, `2xx`, `200-204,404`; by default those below 400. Others are errors \
-         ([checks](requests.md#checks)).",
-        "onrush --expect-status 200,204 http://127.0.0.1:8080/",
-    ),
+        .common()
+        .native_only(NO_CHECKS)
+        .help("statuses of success, such as 200,204, 2xx or\n200-204,404; every other one is an error (below 400)")
+        .reference(
+            "Successful statuses: `200`, `200,204`, `2xx`, `200-204,404`; by default those below 400. Others are \
+             errors ([checks](requests.md#checks)).",
+            "onrush --expect-status 200,204 http://127.0.0.1:8080/",
+        ),
     flag("--expect-body TEXT", |draft, value| checks::expect_body(&mut draft.request.checks, value))
-    .common()
-    .repeatable()
-    .native_only(NO_CHECKS)
-    .help("count a response as an error unless its body contains\nTEXT; may be repeated")
-    .reference(
-        "Responses whose body does not contain TEXT, byte for byte, are errors (`check`). Repeatable.",
-        "onrush --expect-body '\"name\":\"x\"' --body '{\"name\":\"x\"}' http://127.0.0.1:8080/echo",
-    ),
+        .common()
+        .repeatable()
+        .native_only(NO_CHECKS)
+        .help("count a response as an error unless its body contains\nTEXT; may be repeated")
+        .reference(
+            "Responses whose body does not contain TEXT, byte for byte, are errors (`check`). Repeatable.",
+            "onrush --expect-body '\"name\":\"x\"' --body '{\"name\":\"x\"}' http://127.0.0.1:8080/echo",
+        ),
     flag("--expect-header H", |draft, value| checks::expect_header(&mut draft.request.checks, value))
-    .repeatable()
-    .native_only(NO_CHECKS)
-    .help("the same for a header: \"Name: value\", or \"Name\" for\nany value; may be repeated")
-    .reference(
-        "Responses without this header are errors (`check`): `Name: value`, or `Name` for any value. Case matters in \
-         values only. Repeatable.",
-        "onrush --expect-header 'Content-Length: 0' http://127.0.0.1:8080/status/200",
-    ),
+        .repeatable()
+        .native_only(NO_CHECKS)
+        .help("the same for a header: \"Name: value\", or \"Name\" for\nany value; may be repeated")
+        .reference(
+            "Responses without this header are errors (`check`): `Name: value`, or `Name` for any value. Case matters \
+             in values only. Repeatable.",
+            "onrush --expect-header 'Content-Length: 0' http://127.0.0.1:8080/status/200",
+        ),
     switch("--once")
-    .common()
-    .single_run_only("an experiment sends one request to each target first anyway")
-    .needs(&[(|draft| draft.output.format != Format::Json, "the request is shown as text; leave --format json out")])
-    .help("send one request, and show it and the response")
-    .reference(
-        "Sends one request and shows it with its response and timing. Options about the amount of load are ignored. \
-         HTTP/2 is shown as [frames](http2.md#frames), a long binary body as length and type. From a list, the first \
-         request of each [name](requests.md#results-by-name) is sent.",
-        "onrush --once -c400 -d30s http://127.0.0.1:8080/",
-    ),
+        .common()
+        .single_run_only("an experiment sends one request to each target first anyway")
+        .needs(&[(
+            |draft| draft.output.format != Format::Json,
+            "the request is shown as text; leave --format json out",
+        )])
+        .help("send one request, and show it and the response")
+        .reference(
+            "Sends one request and shows it with its response and timing. Options about the amount of load are \
+             ignored. HTTP/2 is shown as [frames](http2.md#frames), a long binary body as length and type. From a \
+             list, the first request of each [name](requests.md#results-by-name) is sent.",
+            "onrush --once -c400 -d30s http://127.0.0.1:8080/",
+        ),
 ];
 
 /// The options on requests, as typed. No file has been read.

@@ -57,7 +57,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     )])
     .help("what --find-max varies: rate, connections or threads\n(rate)")
     .reference(
-        "`--find-max` varies the `rate`, or in a closed loop the `connections` (from `-c`) or `threads` (from `-t`).",
+        "`--find-max` varies the `rate`, or in a closed loop the `connections` (from `-c`) or `threads` (from \
+         `-t`).",
         "onrush --find-max 'p50<50ms' --over connections http://127.0.0.1:8080/delay/20",
     ),
 ];

@@ -55,8 +55,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     })
     .help("cipher suites to offer, by OpenSSL or IANA name, most\npreferred first, separated by colons")
     .reference(
-        "Cipher suites to offer, most preferred first, separated by colons or commas, by IANA or OpenSSL name. A TLS \
-         version without a suite in the list is not offered.",
+        "Cipher suites to offer, most preferred first, separated by colons or commas, by IANA or OpenSSL name. A \
+         TLS version without a suite in the list is not offered.",
         "onrush -k --tls-ciphers TLS_AES_128_GCM_SHA256:ECDHE-RSA-AES128-GCM-SHA256 https://127.0.0.1:8443/",
     ),
     flag("--tls-groups LIST", |draft, value| {
@@ -64,7 +64,8 @@ pub(super) const OPTIONS: &[Flag] = &[
     })
     .help("key exchange groups to offer, likewise\n(X25519:P-256:P-384:X25519MLKEM768)")
     .reference(
-        "Key exchange groups to offer, most preferred first. Default: `X25519`, `P-256`, `P-384`, `X25519MLKEM768`.",
+        "Key exchange groups to offer, most preferred first. Default: `X25519`, `P-256`, `P-384`, \
+         `X25519MLKEM768`.",
         "onrush -k --tls-groups P-256 https://127.0.0.1:8443/",
     ),
     flag("--tls-resume WHEN", |draft, value| put(&mut draft.tls.resume, value.choice(&[true, false])))

@@ -132,7 +132,9 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
             Ok(None) => return Ok(Some(typed)),
             // A value as in --help=all is ignored, because there is only one help.
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
-            Err(misuse) => return Err(misuse_message(&misuse, own().map(|option| option.described.spelling.long))),
+            Err(misuse) => {
+                return Err(hints::command_misuse_hint(&misuse, own().map(|option| option.described.spelling.long)));
+            }
         };
         if let Some((spelling, url)) = url_of(&item) {
             typed.taken_url = Some((*spelling, url.to_owned()));
@@ -172,17 +174,6 @@ fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
         _ => return None,
     };
     is_url(value).then_some((spelling, value))
-}
-
-/// The message about a misused option. The names in `own`, the options of the command itself, are suggested as well.
-fn misuse_message(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
-    if let Misuse::Name(typed) = misuse {
-        let name = typed.split('=').next().unwrap_or_default();
-        if let Some(near) = hints::nearest_name(name, own) {
-            return hints::unknown_option_hint(&format!("--{name}"), Some(near), "");
-        }
-    }
-    hints::misuse_hint(misuse)
 }
 
 fn to_utf8(word: OsString) -> Result<String, String> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{CompletionWord, Described, KnownProgram};
+use super::{CompletionWord, Described, KnownProgram, run_options, wrk_options};
 
 pub(super) fn completion_script(program: &KnownProgram) -> String {
     let mut text = String::from(
@@ -18,12 +18,12 @@ pub(super) fn completion_script(program: &KnownProgram) -> String {
          # The value of the option before the word, in a command; false: it takes none.\n\
          _onrush_value() {\n    case $1:$2 in\n",
     );
-    let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
+    let names: Vec<&str> = program.0.iter().map(|command| command.name).collect();
     let options = |name: &str| -> Vec<&Described> {
         match name {
-            "" => program.options().collect(),
-            "wrk" => program.wrk.iter().collect(),
-            _ => program.commands.iter().filter(|it| it.name == name).flat_map(|it| program.options_of(it)).collect(),
+            "" => run_options().collect(),
+            "wrk" => wrk_options().collect(),
+            _ => program.0.iter().filter(|it| it.name == name).flat_map(|it| it.all_options()).collect(),
         }
     };
     let all: Vec<&str> = ["", "wrk"].into_iter().chain(names.iter().copied()).collect();
@@ -49,12 +49,8 @@ pub(super) fn completion_script(program: &KnownProgram) -> String {
         writeln!(text, "        '{name}') echo '{}' ;;", spellings.join(" ")).expect("memory");
     }
     text += "    esac\n}\n\n";
-    let files: Vec<&str> = program
-        .commands
-        .iter()
-        .filter(|command| command.word == CompletionWord::File)
-        .map(|command| command.name)
-        .collect();
+    let files: Vec<&str> =
+        program.0.iter().filter(|command| command.word == CompletionWord::File).map(|command| command.name).collect();
     write!(
         text,
         "_onrush() {{\n    \

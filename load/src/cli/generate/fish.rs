@@ -1,30 +1,30 @@
 //! Completions for fish.
 
-use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
+use super::{CompletionWord, Described, KnownProgram, help_on_one_line, run_options, wrk_options};
 
 pub(super) fn completion_script(program: &KnownProgram) -> String {
-    let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
+    let names: Vec<&str> = program.0.iter().map(|command| command.name).collect();
     let names = names.join(" ");
     let mut text = String::from(
         "# Completions of onrush for fish, written by onrush --generate complete-fish.\n\ncomplete -c onrush -f\n",
     );
-    for command in &program.commands {
+    for command in &program.0 {
         let about = quote_text(command.about);
         text += &format!("complete -c onrush -n __fish_is_first_token -a {} -d {about}\n", command.name);
     }
     let of_run = format!("-c onrush -n {}", quote_text(&format!("not __fish_seen_subcommand_from {names}")));
-    text += &format_completions(&of_run, &mut program.options());
-    for command in &program.commands {
+    text += &format_completions(&of_run, &mut run_options());
+    for command in &program.0 {
         let of_command =
             format!("-c onrush -n {}", quote_text(&format!("__fish_seen_subcommand_from {}", command.name)));
-        text += &format_completions(&of_command, &mut program.options_of(command));
+        text += &format_completions(&of_command, &mut command.all_options());
         if command.word == CompletionWord::File {
             text += &format!("complete {of_command} -F\n");
         }
     }
     for name in ["wrk", "wrk-cmm", "wrk2"] {
         text += &format!("complete -c {name} -f\n");
-        text += &format_completions(&format!("-c {name}"), &mut program.wrk.iter());
+        text += &format_completions(&format!("-c {name}"), &mut wrk_options());
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use super::super::help;
+use super::super::{flags, help};
 use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
 
 pub(super) fn manual_page(program: &KnownProgram) -> String {
@@ -13,7 +13,7 @@ pub(super) fn manual_page(program: &KnownProgram) -> String {
     );
     text += ".SH NAME\nonrush \\- HTTP load generator with the command line, report and scripts of wrk\n";
     text += ".SH SYNOPSIS\n.B onrush\n.RI [ options ]\n.I URL\n";
-    for command in &program.commands {
+    for command in &program.0 {
         text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escape_roff(command.name));
         text += if command.word == CompletionWord::Text { "" } else { ".I ARGUMENT\n\\&...\n" };
     }
@@ -22,12 +22,12 @@ pub(super) fn manual_page(program: &KnownProgram) -> String {
              It holds a rate if asked to, says what limited the run, and writes its results to files.\n\
              Called as\n.BR wrk ,\n.B wrk-cmm\nor\n.B wrk2\n(through a link), it behaves like that tool.\n";
     text += &format_paragraphs(help::NOTATION);
-    for (title, options) in &program.sections {
-        text += &format!(".SH {}\n", quote_argument(&format!("OPTIONS: {}", title.to_uppercase())));
-        text += &entries(options);
+    for section in &flags::SECTIONS {
+        text += &format!(".SH {}\n", quote_argument(&format!("OPTIONS: {}", section.title.to_uppercase())));
+        text += &entries(section.flags.iter().map(|flag| &flag.described));
     }
     text += ".SH COMMANDS\n";
-    for command in &program.commands {
+    for command in &program.0 {
         text += &format!(".SS {}\n", quote_argument(&format!("onrush {}: {}", command.name, command.about)));
         let (above, below) = split_help(&command.help);
         text += &format_first_paragraph(&format_paragraphs(&above));
@@ -131,11 +131,11 @@ fn page_date() -> String {
 }
 
 /// The entries for options, each with its help.
-fn entries(options: &[Described]) -> String {
+fn entries<'a>(options: impl IntoIterator<Item = &'a Described>) -> String {
     let entry = |option: &Described| {
         format!(".TP\n{}\n{}\n", format_spelling(option), format_text_line(&help_on_one_line(option.help)))
     };
-    options.iter().map(entry).collect()
+    options.into_iter().map(entry).collect()
 }
 
 /// The spelling of an option, with names in bold and values in italics.

@@ -29,14 +29,8 @@ const ALL: [(&str, Generate); 4] = [
 /// A function that generates one text.
 type Generate = fn(&KnownProgram) -> String;
 
-/// The commands and options of the program.
-struct KnownProgram {
-    /// onrush's own options by section.
-    sections: Vec<(&'static str, Vec<Described>)>,
-    commands: Vec<KnownCommand>,
-    /// Options of wrk and its forks, for when onrush is called by their names.
-    wrk: Vec<Described>,
-}
+/// The commands of the program.
+struct KnownProgram(Vec<KnownCommand>);
 
 struct KnownCommand {
     name: &'static str,
@@ -50,7 +44,6 @@ struct KnownCommand {
 
 impl KnownProgram {
     fn from_commands(commands: &Commands) -> Self {
-        let described = |flag: &Flag| flag.described;
         let known = |command: &super::Command| KnownCommand {
             name: command.name,
             about: command.about,
@@ -59,35 +52,29 @@ impl KnownProgram {
             word: command.word,
             help: (command.help)(),
         };
-        let is_wrks = |flag: &&Flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2);
-        Self {
-            sections: flags::SECTIONS
-                .iter()
-                .map(|section| (section.title, section.flags.iter().map(described).collect()))
-                .collect(),
-            commands: commands.named.iter().map(known).collect(),
-            wrk: flags::all().filter(is_wrks).map(described).collect(),
-        }
-    }
-
-    /// All options that a run takes.
-    fn options(&self) -> impl Iterator<Item = &Described> {
-        self.sections.iter().flat_map(|(_, options)| options)
-    }
-
-    /// The options that can follow a command.
-    fn options_of<'a>(&'a self, command: &'a KnownCommand) -> impl Iterator<Item = &'a Described> {
-        let own = |name: &str| command.options.iter().any(|option| option.spelling.long == name);
-        let of_runs =
-            self.options().filter(move |option| command.runs && is_of_series(option) && !own(option.spelling.long));
-        command.options.iter().chain(of_runs)
+        Self(commands.named.iter().map(known).collect())
     }
 }
 
-/// True if the commands that make several runs take this option. They have their own `-v` and help.
-fn is_of_series(option: &Described) -> bool {
-    let flag = flags::by_name(option.spelling.long);
-    flag.is_none_or(|flag| flag.name() != "version" && flag.single_run_only.is_none())
+impl KnownCommand {
+    /// The options that can follow the command. Those that make several runs have their own `-v` and help.
+    fn all_options(&self) -> impl Iterator<Item = &Described> {
+        let own = |name: &str| self.options.iter().any(|option| option.spelling.long == name);
+        let is_of_series = |flag: &&Flag| flag.name() != "version" && flag.single_run_only.is_none();
+        let of_runs = flags::all().filter(is_of_series).filter(move |flag| self.runs && !own(flag.name()));
+        self.options.iter().chain(of_runs.map(|flag| &flag.described))
+    }
+}
+
+/// All options that a run takes.
+fn run_options() -> impl Iterator<Item = &'static Described> {
+    flags::all().map(|flag| &flag.described)
+}
+
+/// Options of wrk and its forks, for when onrush is called by their names.
+fn wrk_options() -> impl Iterator<Item = &'static Described> {
+    let is_wrks = |flag: &&Flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2);
+    flags::all().filter(is_wrks).map(|flag| &flag.described)
 }
 
 /// Generates the text that `--generate` requests; `None` without this option.

@@ -1,18 +1,18 @@
 //! Completions for zsh.
 
-use super::{CompletionWord, Described, KnownProgram, help_on_one_line};
+use super::{CompletionWord, Described, KnownProgram, help_on_one_line, run_options, wrk_options};
 
 pub(super) fn completion_script(program: &KnownProgram) -> String {
     let mut text = String::from(
         "#compdef onrush wrk wrk-cmm wrk2\n# Completions of onrush for zsh, written by onrush --generate complete-zsh.\n\n",
     );
-    text += &completion_function("run", &mut program.options(), CompletionWord::Url);
-    text += &completion_function("wrk", &mut program.wrk.iter(), CompletionWord::Url);
-    for command in &program.commands {
-        text += &completion_function(command.name, &mut program.options_of(command), command.word);
+    text += &completion_function("run", &mut run_options(), CompletionWord::Url);
+    text += &completion_function("wrk", &mut wrk_options(), CompletionWord::Url);
+    for command in &program.0 {
+        text += &completion_function(command.name, &mut command.all_options(), command.word);
     }
     text += "_onrush() {\n  local -a commands\n  commands=(\n";
-    for command in &program.commands {
+    for command in &program.0 {
         text += &format!("    {}\n", quote_text(&format!("{}:{}", command.name, command.about)));
     }
     text += "  )\n  case $service in\n    wrk*) _onrush_wrk; return ;;\n  esac\n  \
