@@ -7,98 +7,54 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use onrush_plan::http::HttpVersion;
 use onrush_plan::limits::URL_MAX;
 use onrush_plan::target::InvalidUrl;
-use onrush_plan::{Dialect, FileContents, Load, Plan, Request, Target, secrets};
-use onrush_text::units::format_duration_exact;
+use onrush_plan::{Dialect, FileContents, Load, Plan, Target, secrets};
 
 use super::draft::PlanDraft;
 use super::refusal::{PlanRefusal, url_as_value_hint};
 use super::templates::{self, SentRequest};
-use super::{Warned, form, framing, http, list, probe, request};
+use super::{Warned, form, gates, http, list, probe};
 use crate::input::InputFiles;
 use crate::requests::Masked;
 
 /// Decides the run. Reads the file of `--body` last; resolves no name.
 pub fn decide(mut draft: PlanDraft, files: &InputFiles) -> Result<Warned<Plan>, PlanRefusal> {
-    let dialect = draft.dialect;
     let mut warnings = std::mem::take(&mut draft.warnings);
     draft.check_exclusions()?;
     let listed = list::read_list_file(&draft, files)?;
-    let mut target = find_target(&draft, listed.as_ref())?;
+    let target = find_target(&draft, listed.as_ref())?;
     draft.check_needs()?;
     let load = draft.to_load()?;
     draft.load.duration = draft.pace.stages_duration(draft.load.duration)?.or(draft.load.duration);
-    let schedule = draft.pace.to_schedule(dialect)?;
-    list::check_gates_have_rate(&draft.output.gates, schedule.as_ref())?;
+    let schedule = draft.pace.to_schedule(draft.dialect)?;
     let until = draft.to_stop_terms(schedule.as_ref())?;
     let (timeout, give_up) = draft.to_timeouts(&mut warnings);
-    if let Some(login) = &draft.request.basic_auth {
-        target.userinfo = Some(login.clone());
-    }
     let form = form::encode_form(&draft, files)?;
     let requests_per_connection = draft.to_requests_per_connection()?;
     let script = draft.to_script(&mut warnings);
-    let seed = draft.internals.seed;
     let list = listed.map(|file| list::parse_request_list(&draft, file, &target, files, &mut warnings)).transpose()?;
-    list::check_gates_have_names(&draft.output.gates, list.as_ref())?;
     let connect = draft.to_connect_options(&target, &mut warnings)?;
     let http = draft.to_http(&target, &mut warnings)?;
-    if let Some(time) = draft.load.warmup.filter(|_| draft.has("delay-stats"))
-        && http.may_be_http2()
-        && draft.load.duration.is_none()
-    {
-        let time = format_duration_exact(time);
-        warnings.push(format!("-D {time} is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d {time}"));
-    }
     http::check_streams(http.streams, requests_per_connection)?;
+    warnings.extend(draft.delay_stats_warning(&http));
     let tls = draft.to_tls_options(&target, &http, &mut warnings)?;
     warnings.extend(draft.few_requests_warning());
-    if script.is_some() && draft.has("machines") {
-        let line = "with --machines, the script's done() is not called: each machine has a script of its own";
-        warnings.push(line.to_owned());
-    }
-    let output = draft.to_output_options(&connect)?;
-    let mut headers = draft.request.headers.clone();
-    let form_body = form.map(|(body, content_type)| {
-        headers.extend(content_type.map(|value| ("Content-Type".to_owned(), value)));
-        FileContents::from_bytes("", body)
-    });
-    // A script would write it into every request of a batch, where no request could follow the first. The engine puts
-    // it into the last request of every connection, whether a script made it or not.
-    if requests_per_connection.is_some_and(|limit| limit.most == 1) && script.is_none() {
-        headers.push(("Connection".to_owned(), "close".to_owned()));
-    }
-    let has_body = draft.has("body") || form_body.is_some();
-    let method = draft.request.method.clone().unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
-    let mut request =
-        Request { method, target: target.path.clone(), headers: request::order_headers(headers, &target) };
-    let body = form_body.map_or_else(|| draft.read_typed_body(files), |body| Ok(Some(body)))?;
+    let output = draft.to_output_options(&connect, &mut warnings)?;
     let checks = draft.request.checks.clone();
-    if !checks.body.is_empty() && list.is_none() && script.is_none() && request.method == "HEAD" {
-        warnings.push("--expect-body: no response to HEAD has a body, so every one fails this check".to_owned());
-    }
-    list::check_gates_have_checks(&output.gates, &checks, &http)?;
-    let sent = SentRequest { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
-    // With a script the method, the headers and the body that count are those of the script.
-    if script.is_none() {
-        warnings.extend(request::method_case_warning(&request.method, "-X "));
-        if http.versions == [HttpVersion::Http11] {
-            warnings.extend(framing::framing_warning(&request, body.as_ref(), draft.is_once()));
-        } else {
-            let is_theirs = requests_per_connection.is_none();
-            warnings.extend(request::http1_headers_warning(&request.headers).filter(|_| is_theirs));
-            warnings.extend(request::http2_host_warning(&request));
-        }
-    }
-    let templates = if draft.has("templates") {
-        templates::read_template_files(&sent, seed, files, &mut warnings)?
-    } else {
-        let is_native = script.is_none() && !dialect.is_compat();
-        warnings.extend(is_native.then(|| templates::unused_placeholder_warning(&sent)).flatten());
-        None
+    gates::check_gates(&output.gates, schedule.as_ref(), list.as_ref(), &checks, &http)?;
+    let closes = requests_per_connection.is_some_and(|limit| limit.most == 1);
+    let mut request = draft.to_request(&target, form.as_ref(), closes);
+    let body = match form {
+        Some((body, _)) => Some(FileContents::from_bytes("", body)),
+        None => draft.read_typed_body(files)?,
     };
+    let sent = SentRequest { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
+    warnings.extend(draft.sent_warnings(&sent, &http));
+    let seed = draft.internals.seed;
+    let has_templates = draft.has("templates");
+    let templates =
+        if has_templates { templates::read_template_files(&sent, seed, files, &mut warnings)? } else { None };
     if let Some(proxy) = &connect.proxy {
         proxy.address_to_proxy(&target, &mut request);
     }
@@ -117,7 +73,7 @@ pub fn decide(mut draft: PlanDraft, files: &InputFiles) -> Result<Warned<Plan>, 
         warmup: draft.load.warmup.filter(|_| is_load).unwrap_or_default(),
         timeout,
         give_up,
-        dialect,
+        dialect: draft.dialect,
         io: draft.internals.io.clone(),
         phases: output.wants_phases(),
         once: draft.is_once(),
@@ -178,7 +134,10 @@ fn find_target(draft: &PlanDraft, listed: Option<&FileContents>) -> Result<Targe
     if let Some(line) = draft.stray_word_hint().filter(|_| !draft.dialect.is_compat()) {
         return Err(PlanRefusal::Misused(line));
     }
-    if draft.has("templates") { parse_templated_url(&url, draft.dialect) } else { parse_url(&url, draft.dialect) }
+    let parse = if draft.has("templates") { parse_templated_url } else { parse_url };
+    let mut target = parse(&url, draft.dialect)?;
+    target.userinfo = draft.request.basic_auth.clone().or(target.userinfo);
+    Ok(target)
 }
 
 fn no_url(draft: &PlanDraft) -> PlanRefusal {

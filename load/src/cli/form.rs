@@ -11,7 +11,7 @@ use crate::input::InputFiles;
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
 /// A body, and its `Content-Type` unless the user typed one.
-type FormBody = (Vec<u8>, Option<String>);
+pub(super) type FormBody = (Vec<u8>, Option<String>);
 
 /// Encodes the body of the form; `None` without a form.
 pub(super) fn encode_form(draft: &PlanDraft, files: &InputFiles) -> Result<Option<FormBody>, PlanRefusal> {

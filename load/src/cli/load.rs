@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX, UNTIL_CAP};
-use onrush_plan::{Load, Stop, StopTerm};
+use onrush_plan::{Http, Load, Stop, StopTerm};
+use onrush_text::units::format_duration_exact;
 
 use super::condition;
 use super::draft::PlanDraft;
@@ -188,6 +189,13 @@ impl PlanDraft {
             }
             (false, duration, requests) => Stop { duration, requests },
         }
+    }
+
+    /// A warning about a `-D` that may be meant as h2load's duration.
+    pub(super) fn delay_stats_warning(&self, http: &Http) -> Option<String> {
+        let is_doubtful = self.has("delay-stats") && http.may_be_http2() && self.load.duration.is_none();
+        let time = format_duration_exact(self.load.warmup.filter(|_| is_doubtful)?);
+        Some(format!("-D {time} is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d {time}"))
     }
 
     /// A warning about fewer requests than connections, if both were typed.

@@ -128,7 +128,7 @@ pub struct MachinesDraft {
 
 impl PlanDraft {
     /// The machines of the run; `None` for a run on one machine.
-    pub(super) fn to_machines(&self) -> Result<Option<Machines>, PlanRefusal> {
+    pub(super) fn to_machines(&self, warnings: &mut Vec<String>) -> Result<Option<Machines>, PlanRefusal> {
         if self.typed_of(OPTIONS).next().is_none() {
             return Ok(None);
         }
@@ -141,6 +141,10 @@ impl PlanDraft {
         if connections < count {
             let line = format!("-c {connections} is less than --machines {count}: each machine needs a connection");
             return Err(PlanRefusal::Misused(line));
+        }
+        if self.has("script") {
+            let line = "with --machines, the script's done() is not called: each machine has a script of its own";
+            warnings.push(line.to_owned());
         }
         Ok(Some(Machines {
             count: count as u32,

@@ -27,6 +27,7 @@ mod flaw;
 mod foreign;
 mod form;
 mod framing;
+mod gates;
 mod generate;
 mod help;
 pub mod hints;

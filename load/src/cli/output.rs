@@ -299,7 +299,11 @@ pub struct OutputDraft {
 
 impl PlanDraft {
     /// What is printed and written of the result.
-    pub(super) fn to_output_options(&self, connect: &ConnectOptions) -> Result<OutputOptions, PlanRefusal> {
+    pub(super) fn to_output_options(
+        &self,
+        connect: &ConnectOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<OutputOptions, PlanRefusal> {
         let typed = &self.output;
         let (is_quiet, u_latency) = (self.has("quiet"), self.has("u_latency"));
         let is_detailed = self.has("latency") || u_latency || typed.has_spectrum;
@@ -313,7 +317,7 @@ impl PlanDraft {
             |flag: &Flag| flag.origin == WrkCmm && (self.dialect.is_compat() || flag.name() != "bind-ip");
         let request_log = typed.log.clone();
         Ok(OutputOptions {
-            machines: self.to_machines()?,
+            machines: self.to_machines(warnings)?,
             percentiles: is_detailed || typed.percents.is_some(),
             spectrum,
             u_latency,

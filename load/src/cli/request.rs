@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use onrush_plan::http::HttpVersion;
 use onrush_plan::limits::{BODY_MAX_MIB, REQUESTS_MAX};
 use onrush_plan::list::ListOrder;
 use onrush_plan::load::Limiter;
-use onrush_plan::{Checks, Dialect, FileContents, Format, LuaScript, PerConnection, Request, Target, secrets};
+use onrush_plan::{Checks, Dialect, FileContents, Format, Http, LuaScript, PerConnection, Request, Target, secrets};
 use onrush_proto::http2::is_forbidden_field;
 use onrush_text::error_reason;
 use onrush_text::units::join_list;
@@ -22,9 +23,11 @@ use onrush_text::units::join_list;
 use super::draft::PlanDraft;
 use super::flag::Origin::Wrk;
 use super::flag::{Flag, Secrecy, flag, put, switch};
+use super::form::FormBody;
 use super::refusal::PlanRefusal;
+use super::templates::{self, SentRequest};
 use super::values::Value;
-use super::{checks, hints};
+use super::{checks, framing, hints};
 use crate::input::InputFiles;
 use crate::requests::{field, is_token, raw_field};
 
@@ -263,6 +266,45 @@ impl PlanDraft {
         None
     }
 
+    /// The request that is sent: with a body a `POST`, unless a method was typed. `closes`: it ends its connection.
+    pub(super) fn to_request(&self, target: &Target, form: Option<&FormBody>, closes: bool) -> Request {
+        let has_body = self.has("body") || form.is_some();
+        let method = self.request.method.clone().unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
+        let mut headers = self.request.headers.clone();
+        let content_type = form.and_then(|(_, content_type)| content_type.clone());
+        headers.extend(content_type.map(|value| ("Content-Type".to_owned(), value)));
+        // A script would write it into every request of a batch, where no request could follow the first. The engine
+        // puts it into the last request of every connection, whether a script made it or not.
+        if closes && self.request.script.is_none() {
+            headers.push(("Connection".to_owned(), "close".to_owned()));
+        }
+        Request { method, target: target.path.clone(), headers: order_headers(headers, target) }
+    }
+
+    /// Warnings about what is sent; none with a script, whose method, headers and body count instead.
+    pub(super) fn sent_warnings(&self, sent: &SentRequest, http: &Http) -> Vec<String> {
+        let SentRequest { request, body, list, .. } = sent;
+        let mut warnings = Vec::new();
+        if self.request.script.is_some() {
+            return warnings;
+        }
+        if !self.request.checks.body.is_empty() && list.is_none() && request.method == "HEAD" {
+            warnings.push("--expect-body: no response to HEAD has a body, so every one fails this check".to_owned());
+        }
+        warnings.extend(method_case_warning(&request.method, "-X "));
+        if http.versions == [HttpVersion::Http11] {
+            warnings.extend(framing::framing_warning(request, *body, self.is_once()));
+        } else {
+            let are_typed = !self.has("disable-keepalive") && !self.has("requests-per-connection");
+            warnings.extend(http1_headers_warning(&request.headers).filter(|_| are_typed));
+            warnings.extend(http2_host_warning(request));
+        }
+        if !self.has("templates") && !self.dialect.is_compat() {
+            warnings.extend(templates::unused_placeholder_warning(sent));
+        }
+        warnings
+    }
+
     /// The body of `--body`, if it is not empty.
     pub(super) fn read_typed_body(&self, files: &InputFiles) -> Result<Option<FileContents>, PlanRefusal> {
         let Some(typed) = &self.request.body else { return Ok(None) };
@@ -326,7 +368,7 @@ pub(super) fn parse_header(text: &str, dialect: Dialect) -> Result<HeaderField, 
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
 /// A warning about a `Host` header that HTTP/2 changes: the first one becomes `:authority`.
-pub(super) fn http2_host_warning(request: &Request) -> Option<String> {
+fn http2_host_warning(request: &Request) -> Option<String> {
     let hosts = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Host"));
     let mut hosts = hosts.map(|(name, value)| (format!("'{name}: {value}'"), value.is_empty()));
     // The authority of a tunnel is its target, not the `Host`.
@@ -344,7 +386,7 @@ pub(super) fn http2_host_warning(request: &Request) -> Option<String> {
 }
 
 /// A warning about headers that do not exist in HTTP/2.
-pub(super) fn http1_headers_warning(headers: &[(String, String)]) -> Option<String> {
+fn http1_headers_warning(headers: &[(String, String)]) -> Option<String> {
     let is_other_te =
         |name: &str, value: &str| name.eq_ignore_ascii_case("TE") && !value.eq_ignore_ascii_case("trailers");
     let left_out: Vec<_> =
@@ -368,7 +410,7 @@ pub(super) fn method_case_warning(method: &str, option: &str) -> Option<String> 
 
 /// The headers in the order in which they are sent: `Host`, possibly the user's; `Authorization`, if the URL contains a
 /// user and the header is missing; and the user's headers in their own order.
-pub(super) fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
+fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
     let is = |header: &HeaderField, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
     if headers.is_empty() {
