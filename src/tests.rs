@@ -20,7 +20,7 @@ fn printed(line: &str) -> (String, String, u8) {
     }
 }
 
-/// The only line of a refusal on standard error, without the line end.
+/// The only line of a refusal on standard error, without the line ending.
 fn refused(line: &str) -> String {
     let (stdout, stderr, exit) = printed(line);
     assert_eq!((stdout.as_str(), exit), ("", 1), "{line}");

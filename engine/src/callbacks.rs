@@ -34,7 +34,7 @@ pub struct Callbacks {
 /// from the plan.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
-/// Receives each line that a script logs, with its line end.
+/// Receives each line that a script logs, with its line ending.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Returns a connection's pause in nanoseconds; `None`: the script returned something that is not a time, so there is

@@ -162,7 +162,8 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
     [name.as_bytes(), exporter].concat()
 }
 
-/// The beginning of a file, long enough for two digits per byte and any line ending; of a pipe, if it is written soon.
+/// Reads the start of a file, enough for two digits per byte and any line ending. A pipe has a short time to deliver
+/// it.
 fn read_beginning(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let begun = Instant::now();

@@ -54,7 +54,7 @@ pub enum Breach {
     /// A name that is empty, or has upper-case letters or invalid bytes.
     #[error("malformed header field name")]
     FieldName,
-    /// A value with a line end, NUL, or a leading or trailing blank.
+    /// A value with a line break, NUL, or a leading or trailing blank.
     #[error("malformed header field value")]
     FieldValue,
     /// A field about the connection, such as `connection` or `transfer-encoding`, which only HTTP/1 has.

@@ -47,7 +47,7 @@ pub enum Error {
     /// A chunk's size is not a hexadecimal number of at most 64 bits.
     #[error("bad chunk size")]
     ChunkSize,
-    /// A chunk's data is not followed by a line end.
+    /// A chunk's data is not followed by a line ending.
     #[error("chunk longer than its size")]
     ChunkEnd,
     /// Chunk extensions or trailers exceed [`crate::http1::HEAD_MAX`].

@@ -78,7 +78,7 @@ enum BodyFraming {
     Extension { size: u64 },
     /// In the content of a chunk.
     Data { left: u64 },
-    /// In the line end after a chunk's content.
+    /// In the line ending after a chunk's content.
     DataEnd,
     /// In the trailer after the last chunk; an empty line ends the trailer.
     Trailer { line_is_empty: bool },

@@ -84,7 +84,7 @@ const BAD_LENGTH: Rejection = Rejection { status: 400, why: "Content-Length is n
 const TWO_LENGTHS: Rejection = Rejection { status: 400, why: "the request has more than one body length" };
 const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding is not chunked" };
 
-/// The lines of a head, without line ends.
+/// The lines of a head, without line endings.
 struct HeadLines<'a> {
     input: &'a [u8],
     /// Start of the next line.

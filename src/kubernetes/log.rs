@@ -100,7 +100,7 @@ impl LogLine {
         }
     }
 
-    /// The line with the mark and a line end.
+    /// The line with the mark and a line ending.
     pub fn to_marked_line(&self, LineMark(mark): &LineMark) -> String {
         let rest = match self {
             Self::File(ResultDigest { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),

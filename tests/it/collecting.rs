@@ -60,14 +60,14 @@ fn with_path(cluster: &Cluster) -> String {
     format!("{}:{}", cluster.scratch.path().display(), std::env::var("PATH").unwrap_or_default())
 }
 
-/// A result of three bytes, `{}` and a line end, as contained in a log.
+/// A result of three bytes, `{}` and a line ending, as contained in a log.
 const RESULT: &str = "file 1 ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356 NAME
 LOG piece H4sIAAAAAAAAA6uu5QIABrCh3QMAAAA=
 ";
 
 fn only_marked_lines_name_results_and_code(context: &Context) {
     let result = |name: &str| format!("LOG {}", RESULT.replace("NAME", name));
-    // A target's response may appear in the error of a script, with any line ends.
+    // A target's response may appear in the error of a script, with any line endings.
     let forged = result("forged.json").replace("LOG", "onrush-kubernetes") + "onrush-kubernetes exit 0 0\n";
     let guessed = result("guessed.json").replace("LOG", "onrush-kubernetes 0000") + "onrush-kubernetes: exit 0 0\n";
     let log = format!("script.lua:1: {forged}{guessed}{}LOG exit 3 1\n", result("run.json"));

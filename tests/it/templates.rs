@@ -173,7 +173,7 @@ fn faulty_placeholders_are_refused_before_sending(context: &Context) {
         (format!("{{{{csv {} nam}}}}", breaks.display()), "breaks.csv\": no column \"nam\"; did you mean name?"),
         (
             format!("{{{{csv {} name}}}}", breaks.display()),
-            "breaks.csv\": line 3: a line end or NUL cannot be in a header",
+            "breaks.csv\": line 3: a line break or NUL cannot be in a header",
         ),
     ] {
         let onrush = context.onrush().words("-n1 --templates -H").word(format!("X: {header}"));

@@ -34,7 +34,7 @@ pub fn escape_controls(text: &str) -> String {
     text.chars().flat_map(|c| if is_misleading(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// Like [`escape_controls`], but keeps line ends and tabs, as in a script's error message.
+/// Like [`escape_controls`], but keeps line breaks and tabs, as in a script's error message.
 pub fn escape_controls_in_lines(text: &str) -> String {
     let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { escape_controls(c.encode_utf8(&mut [0; 4])) };
     text.chars().map(kept).collect()

@@ -44,7 +44,7 @@ pub enum SysctlRefusal {
         /// The permission required.
         takes: &'static str,
     },
-    /// The requested value contains a control character, for instance a line end.
+    /// The requested value contains a control character, for instance a line break.
     #[error("{name}: {value:?} is not a value; write one line of text")]
     Value {
         /// The setting.

@@ -28,7 +28,7 @@ impl Tree {
         Self { root: root.into() }
     }
 
-    /// Value of a setting, without the final line end.
+    /// Value of a setting, without the final line ending.
     ///
     /// # Errors
     ///

@@ -83,14 +83,14 @@ pub enum Invocation {
     Run {
         /// The plan of the run.
         plan: Box<Plan>,
-        /// Lines for standard error before the run, without line ends.
+        /// Lines for standard error before the run, without line endings.
         warnings: Vec<String>,
     },
     /// A command other than a single run.
     Command {
         /// The work of the command.
         work: CommandWork,
-        /// Lines for standard error before the work, without line ends.
+        /// Lines for standard error before the work, without line endings.
         warnings: Vec<String>,
     },
     /// Texts to print before exiting: help, the version, or an error.

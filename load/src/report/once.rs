@@ -176,7 +176,8 @@ fn push_marked_lines(mark: char, bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Text with plain line ends. Invalid UTF-8 and characters that would mislead a reader of the terminal become `\xNN`.
+/// Text with plain line endings. Invalid UTF-8 and characters that would mislead a reader of the terminal become
+/// `\xNN`.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -39,7 +39,7 @@ const NAME_MAX: usize = 64;
 const NOT_IN_NAMES: &str = "[],<>=!\"";
 
 impl<'a> ListLine<'a> {
-    /// Parses a line without its line end.
+    /// Parses a line without its line ending.
     ///
     /// # Errors
     ///

@@ -72,15 +72,15 @@ impl RefusedRequest<'_> {
     /// The fault and its remedy.
     fn describe_fault(&self) -> String {
         let request = &self.bytes[self.start..];
-        let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
-        let (request, at) = (&request[line_ends..], self.error.at.saturating_sub(self.start + line_ends));
+        let line_endings = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
+        let (request, at) = (&request[line_endings..], self.error.at.saturating_sub(self.start + line_endings));
         if request.is_empty() {
             return "the text is empty; return wrk.format()".to_owned();
         }
         let (head, body) = split_head_and_body(request);
         let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
         if at < lines[0].len() {
-            // A path that contains a line end moves the version to the next line.
+            // A path that contains a line break moves the version to the next line.
             let is_cut = lines.get(1).is_some_and(|line| line.starts_with(b" HTTP/"));
             return self.line_fault(if is_cut { &head[..lines[0].len() + lines[1].len()] } else { lines[0] }, at);
         }
@@ -117,7 +117,7 @@ impl RefusedRequest<'_> {
         match path.chars().find(|character| !character.is_ascii_graphic()) {
             _ if path.is_empty() => format!("{name} is empty; it must begin with /"),
             Some('\r' | '\n') => {
-                format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", quote_start(path))
+                format!("a line break in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", quote_start(path))
             }
             Some(' ') => format!("a blank in {name} {}; write %20", quote_start(path)),
             // Bytes that are not UTF-8 do not form a character that could be encoded.
@@ -136,7 +136,7 @@ impl RefusedRequest<'_> {
         let capitals = method.to_ascii_uppercase();
         if self.start > 0 {
             return format!(
-                "{} follows a request; give a body a Content-Length, as wrk.format() does, and remove line ends from \
+                "{} follows a request; give a body a Content-Length, as wrk.format() does, and remove line breaks from \
                  header values",
                 quote_start(line)
             );
@@ -158,7 +158,7 @@ impl RefusedRequest<'_> {
             return if line.trim_end().is_empty() {
                 self.body_fault(fields, None)
             } else {
-                "a header line has no colon; write 'Name: value', without line ends in the value".to_owned()
+                "a header line has no colon; write 'Name: value', without line breaks in the value".to_owned()
             };
         };
         let place = self.header_place(name);
@@ -170,7 +170,7 @@ impl RefusedRequest<'_> {
             }
             None if name.eq_ignore_ascii_case("content-length") => self.body_fault(fields, None),
             None => {
-                let what = if value.contains('\r') { "a line end" } else { "a control character" };
+                let what = if value.contains('\r') { "a line break" } else { "a control character" };
                 format!("{what} in the value of the header {name}{place}; leave it out")
             }
         }

@@ -31,7 +31,7 @@ enum ChunkState {
     Extension,
     /// The LF after the CR of a chunk's first line.
     SizeLf,
-    /// The line end after a chunk's data.
+    /// The line ending after a chunk's data.
     DataEnd,
     /// The LF after the CR after a chunk's data.
     DataLf,

@@ -36,7 +36,7 @@ pub(super) struct HeadCollector {
     kept: Vec<u8>,
     /// The head's range in the current input, unless it was kept.
     place: Range<usize>,
-    /// Number of bytes of line ends skipped before this head.
+    /// Length in bytes of the empty lines skipped before this head.
     leading: usize,
     /// The status line and its length, once it has arrived.
     status_line: Option<(StatusLine, usize)>,
@@ -235,7 +235,7 @@ impl HeadCollector {
         }
     }
 
-    /// Skips line ends before the status line (RFC 9112, 2.2). Returns their number of bytes.
+    /// Skips empty lines before the status line (RFC 9112, 2.2). Returns their length in bytes.
     fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         if self.is_begun() {
             return 0;

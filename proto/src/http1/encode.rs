@@ -1,6 +1,6 @@
 //! Encodes a request as HTTP/1.1.
 //!
-//! Neither checks nor repairs its input: the command line rejects line ends in names and values.
+//! Neither checks nor repairs its input: the command line rejects line breaks in names and values.
 
 use crate::RequestParts;
 

@@ -45,7 +45,7 @@ pub(super) struct StatusLine {
 }
 
 impl StatusLine {
-    /// Reads a status line, including its line end.
+    /// Reads a status line, including its line ending.
     pub(super) fn parse(line: &[u8]) -> Result<Self, Error> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -179,7 +179,7 @@ pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Joins folded lines in place: from byte `start` of `text` on, the line end before each continuation line becomes
+/// Joins folded lines in place: from byte `start` of `text` on, the line ending before each continuation line becomes
 /// blanks (RFC 9112, 5.2), so that the length stays the same. Returns true if there were any.
 pub fn unfold(text: &mut [u8], start: usize) -> bool {
     let mut any = false;

@@ -51,8 +51,8 @@ impl Malformed {
 /// Finds the requests in `bytes`, which must be complete requests, at least one, and nothing else; appends them to
 /// `found`.
 ///
-/// The requests are consecutive from the first byte on. Line ends before a request belong to it; line ends after the
-/// last one belong to none.
+/// The requests are consecutive from the first byte on. Line endings before a request belong to it; line endings after
+/// the last one belong to none.
 ///
 /// # Errors
 ///
@@ -94,7 +94,7 @@ const FIELD: Reason = "invalid character in header";
 const LENGTH: Reason = "invalid character in content-length header";
 const LENGTH_AGAIN: Reason = "unexpected content-length header";
 const CHUNK_SIZE: Reason = "invalid character in chunk size header";
-const CHUNK_END: Reason = "line end expected after chunk";
+const CHUNK_END: Reason = "line ending expected after chunk";
 const CHUNKS_TOO_LONG: Reason = "too many header bytes seen; overflow detected";
 
 /// The methods, each with the blank after it, the most common first.
@@ -167,7 +167,7 @@ impl<'a> OutlineReader<'a> {
         let mut keep_alive = true;
         let mut start = 0;
         loop {
-            self.take_class(LINE_END);
+            self.take_class(LINE_ENDING);
             match self.peek() {
                 Err(_) if start > 0 => return Ok(()),
                 Ok(_) if !keep_alive => return Err(CLOSED),
@@ -391,7 +391,7 @@ const LETTER: u8 = 1 << 4;
 /// Allowed between words.
 const BLANK: u8 = 1 << 5;
 /// Part of an empty line.
-const LINE_END: u8 = 1 << 6;
+const LINE_ENDING: u8 = 1 << 6;
 
 /// The classes of every byte.
 const CLASSES: [u8; 256] = {
@@ -405,7 +405,7 @@ const CLASSES: [u8; 256] = {
             (AUTHORITY, is_authority(byte)),
             (LETTER, byte.is_ascii_alphabetic()),
             (BLANK, matches!(byte, b' ' | b'\t')),
-            (LINE_END, matches!(byte, b'\r' | b'\n')),
+            (LINE_ENDING, matches!(byte, b'\r' | b'\n')),
         ];
         let mut index = 0;
         while index < is_in.len() {

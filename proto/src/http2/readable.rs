@@ -197,7 +197,7 @@ fn code(number: u32) -> String {
     Code::new(number).name().map_or_else(|| format!("unknown code {number}"), str::to_owned)
 }
 
-/// Appends bytes without line ends.
+/// Appends bytes without line breaks.
 fn write_in_line(bytes: &[u8], text: &mut Vec<u8>) {
     for &byte in bytes {
         match byte {

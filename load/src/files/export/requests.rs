@@ -9,7 +9,7 @@ use onrush_text::csv;
 
 use crate::failure::describe_cause;
 
-/// The header line, with its line end.
+/// The header line, with its line ending.
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
 /// Formats entries of the request log as lines.
@@ -30,7 +30,7 @@ impl RequestLines {
         Self { names, plan: plan.clone(), known: KnownSecrets::from_plan(plan) }
     }
 
-    /// The entries as lines, each with its line end.
+    /// The entries as newline-terminated lines.
     pub fn format(&self, entries: &[LogEntry]) -> String {
         let mut text = String::with_capacity(entries.len() * LINE);
         entries.iter().for_each(|entry| self.add(&mut text, entry));

@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::record::Moment;
 use crate::run::sockets::{SocketReading, SocketSample};
 
-/// The lines with their line ends; empty without sockets.
+/// The lines with their line endings; empty without sockets.
 pub fn sample_lines(sample: &SocketSample) -> String {
     let time = Moment(u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX)).to_string();
     let at_s = (sample.at_s * 1e6).round() / 1e6;

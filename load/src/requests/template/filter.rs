@@ -64,7 +64,7 @@ impl RequestPart {
                 Some("a blank, control or non-ASCII character cannot be in a path; leave out | raw, or add | url")
             }
             Self::Header if value.contains(['\r', '\n', '\0']) => {
-                Some("a line end or NUL cannot be in a header; remove it from the file, or add | url")
+                Some("a line break or NUL cannot be in a header; remove it from the file, or add | url")
             }
             Self::Header if value.contains(|character: char| character.is_ascii_control() && character != '\t') => {
                 Some("a control character cannot be in a header; remove it from the file, or add | url")

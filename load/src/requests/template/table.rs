@@ -73,7 +73,7 @@ impl ValueTable {
         }
     }
 
-    /// Line number of a row, from 1. The position of a row may be at line ends before the row.
+    /// Line number of a row, from 1. The position of a row may be at line endings before the row.
     fn line(&self, position: Option<&Position>) -> usize {
         let bytes = self.text().as_bytes();
         let (before, rest) = bytes.split_at(position.map_or(0, Position::byte) as usize);

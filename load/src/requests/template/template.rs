@@ -280,7 +280,7 @@ mod tests {
             Template::from_parts(&parts("GET", target, headers, ""), &mut files(), 1).map(drop)
         };
         let error = refused("/", &[("X", "{{csv breaks.csv v}}")]).unwrap_err();
-        assert!(error.starts_with("\"breaks.csv\": line 3: a line end or NUL cannot be in a header"), "{error}");
+        assert!(error.starts_with("\"breaks.csv\": line 3: a line break or NUL cannot be in a header"), "{error}");
         assert_eq!(refused("/{{csv breaks.csv v}}", &[("X", "{{csv breaks.csv v | json}}")]), Ok(()));
         let error = refused("/{{line words.txt | raw}}", &[]).unwrap_err();
         assert!(error.starts_with("\"words.txt\": line 1: a blank, control or non-ASCII character"), "{error}");

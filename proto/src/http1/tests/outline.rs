@@ -238,7 +238,7 @@ fn badly_framed_chunks_are_malformed() {
     let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
     check_malformed(format!("{head}x\r\n"), "invalid character in chunk size header at 4:1");
     check_malformed(format!("{head}11111111111111111\r\n"), "invalid character in chunk size header at 4:17");
-    check_malformed(format!("{head}5\r\nhello!\r\n"), "line end expected after chunk at 5:6");
+    check_malformed(format!("{head}5\r\nhello!\r\n"), "line ending expected after chunk at 5:6");
     check_malformed(format!("{head}0\r\nA b\r\n\r\n"), "invalid character in header at 5:2");
     let long = format!("{head}5;{}", "a".repeat(100_000));
     check_malformed(long, "too many header bytes seen; overflow detected at 4:81921");
