@@ -60,7 +60,7 @@ impl<B: Backend> Engine<B> {
         let prepares = B::GATHERS && waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
         let begin_at = if prepares { self.lead.preparation_start(due) } else { until };
         if (1..=FEW).contains(&(self.books.tally.in_flight() + self.roster.connecting.under_way)) {
-            // The first poll hands over queued operations, which is work.
+            // The first poll submits queued operations, which is work.
             let is_ready = self.roster.backend.wait(Nanos::default());
             // A timer in between starts nothing, and so does not extend the busy-polling.
             if is_ready || self.spin_until(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
@@ -125,7 +125,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts and writes requests about to be due, and hands them over when they are.
+    /// Starts and writes requests about to be due, and submits them when they are.
     fn prepare_due_requests(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
         if began_at >= due {

@@ -178,7 +178,7 @@ pub trait Backend {
     fn take_sent_count(&mut self) -> u64;
 
     /// Ends every send in flight, so that [`Backend::take_sent_count`] is final. After the run, queued bytes are never
-    /// handed over, and nothing more is reported.
+    /// submitted, and nothing more is reported.
     fn stop(&mut self) {}
 
     /// Gives up those of these idle connections on which nothing has arrived, so that another backend can
@@ -215,8 +215,8 @@ pub trait Backend {
     /// end of the next such sleep. Returns true if it slept; otherwise call [`Backend::wait`] instead.
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
-    /// Collects completions of operations handed over earlier, without handing over more or waiting. Returns true if
-    /// there may be completions.
+    /// Collects completions of operations submitted earlier, without submitting more or waiting. Returns true if there
+    /// may be completions.
     fn reap(&mut self) -> bool {
         self.wait(Nanos::default())
     }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// Places of the bytes. The kernel reads the list when the operation is handed over.
+/// Places of the bytes. The kernel reads the list when the operation is submitted.
 pub struct Message {
     header: libc::msghdr,
     /// Kept alive for the header, which points to it.

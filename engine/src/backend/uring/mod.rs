@@ -50,7 +50,7 @@ use sending::Sending;
 use socket::{Ended, Large, Socket};
 use taken::Taken;
 
-/// From this number of operations on, handing them over takes long enough to do it before the wait.
+/// From this number of operations on, submitting them takes long enough to do it before the wait.
 const MANY: usize = 16;
 /// Time to wait for the end of cut-off sends, in nanoseconds. They take microseconds.
 const END_NS: u64 = 100_000_000;
@@ -61,7 +61,7 @@ pub struct Uring {
     ring: Ring,
     dialer: Dialer,
     buffers: Buffers,
-    /// Addresses for the kernel, which reads them when a connect is handed over.
+    /// Addresses for the kernel, which reads them when a connect is submitted.
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
     /// Unfinished sends of closed connections, by operation name. The kernel reads them until the send has ended.
     orphans: HashMap<u64, Transmit>,
@@ -81,10 +81,10 @@ pub struct Uring {
     behind: Vec<ConnId>,
     /// Closed sockets still named by queued operations, and the bytes to send on them.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
-    /// Headers that queued operations point to, kept until they are handed over.
+    /// Headers that queued operations point to, kept until they are submitted.
     #[expect(clippy::vec_box, reason = "the kernel reads them where they are")]
     messages: Vec<Box<Message>>,
-    /// Number of waits that handed everything over.
+    /// Number of waits that submitted every queued operation.
     turn: u32,
     /// Outcomes known at once, with the generation of their connection.
     immediate: Vec<(u32, Completion)>,
@@ -334,8 +334,7 @@ impl Backend for Uring {
             let _ = shutdown(&fd, Shutdown::Both);
         }
         if socket.queued_in == self.turn {
-            // The descriptor must not name another socket before the queue is handed over, and the bytes must stay
-            // valid.
+            // The descriptor must not name another socket before the queue is submitted, and the bytes must stay valid.
             self.closing.push((fd, unsent));
         }
     }
@@ -359,7 +358,7 @@ impl Backend for Uring {
         }
         let end_at = self.clock.now() + END_NS;
         loop {
-            // The kernel reports ended sends; queued operations are not handed over.
+            // The kernel reports ended sends; queued operations are not submitted.
             let _ = self.ring.enter_kernel(0);
             while let Some(entry) = self.ring.next_completion() {
                 self.count_sent_bytes(&entry);
@@ -392,7 +391,7 @@ impl Backend for Uring {
             return 0;
         }
         if self.ring.queued_count() >= MANY {
-            // If the kernel does not take everything now, the next wait hands over the rest.
+            // If the kernel does not take everything now, the next wait submits the rest.
             let _ = self.ring.submit();
         }
         // On a timeout or interruption the engine checks its timers; nothing is lost.
@@ -406,7 +405,7 @@ impl Backend for Uring {
             self.ring.submit_and_wait(ns, several, linger_ns)
         };
         if !self.ring.has_backlog() && self.ring.queued_count() == 0 {
-            self.taken.on_handed_over(self.turn, has_seen_all);
+            self.taken.on_submitted(self.turn, has_seen_all);
             self.turn = self.turn.wrapping_add(1);
             self.messages.clear();
             for (fd, unsent) in self.closing.drain(..) {

@@ -17,8 +17,8 @@ use super::{END_NS, Uring};
 use crate::backend::ConnId;
 
 impl Uring {
-    /// Ends the receives of these connections and takes their sockets out. Connections with other operations in flight
-    /// or with new bytes stay. Queued operations are not handed over.
+    /// Cancels the pending receives of these connections and returns their sockets. Connections with other operations
+    /// in flight or with new bytes stay. Queued operations are not submitted.
     pub(super) fn release_idle(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let turn = self.turn;
         let is_idle = |socket: &Socket| {
@@ -62,7 +62,7 @@ impl Uring {
         released.filter_map(|&conn| Some((conn, self.sockets[conn.index()].fd.take()?))).collect()
     }
 
-    /// Cancels a connection's receive. Returns false if the receive was not handed over yet or has already ended.
+    /// Cancels a connection's receive. Returns false if the receive was not submitted yet or has already ended.
     fn end_receive(&self, conn: ConnId) -> io::Result<bool> {
         let Socket { generation, mode, .. } = self.sockets[conn.index()];
         let operation = if mode == Mode::Small { self.armed_operation() } else { Operation::Receive };

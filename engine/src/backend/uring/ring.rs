@@ -7,7 +7,7 @@ use std::time::Duration;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, Submitter, cqueue, squeue};
 
-/// Number of operations handed over by one call.
+/// Number of operations submitted by one call.
 const ENTRIES: u32 = 4096;
 /// Number of completions that the kernel can keep ready.
 const COMPLETIONS: u32 = 16384;
@@ -63,7 +63,7 @@ impl Ring {
         unsafe { self.uring.submission().push(entry) }.is_ok()
     }
 
-    /// Hands over queue after queue until the backlog fits into one.
+    /// Submits queue after queue until the backlog fits into one.
     pub fn submit_backlog(&mut self) {
         // If the kernel lacks memory or room for completions, it takes the rest once the engine has taken some
         // completions.
@@ -88,22 +88,20 @@ impl Ring {
         !self.backlog.is_empty()
     }
 
-    /// Hands over the queue without waiting. Returns the number of operations taken.
+    /// Submits the queue without waiting. Returns the number of operations taken.
     pub fn submit(&self) -> io::Result<usize> {
         self.uring.submit()
     }
 
-    /// Hands over this many queued operations and lets the kernel do its work, without the timer that a wait would
-    /// cost.
+    /// Submits this many queued operations and lets the kernel do its work, without the timer that a wait would cost.
     pub fn enter_kernel(&mut self, queued: u32) -> io::Result<usize> {
         // SAFETY: no argument is passed, and all targets of operations outlive them, as the callers of `push`
         // guarantee.
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over the queue and blocks for up to `ns` until there is a completion. From Linux 6.12 on, waits for
-    /// `several` completions during the first `linger_ns`. Returns the part of `linger_ns` in which it could wait for
-    /// several.
+    /// Submits the queue and blocks for up to `ns` until there is a completion. From Linux 6.12 on, waits for `several`
+    /// completions during the first `linger_ns`. Returns the part of `linger_ns` in which it could wait for several.
     pub fn submit_and_wait(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);

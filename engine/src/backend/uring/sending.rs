@@ -41,7 +41,7 @@ impl Sending {
         self.silent_in.is_none()
     }
 
-    /// True if the send is silent and was handed over in an earlier turn: it was accepted, or refused with a completion
+    /// True if the send is silent and was submitted in an earlier turn: it was accepted, or refused with a completion
     /// that has been seen or is about to be.
     pub(super) fn has_ended(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
@@ -160,7 +160,7 @@ impl Uring {
             let socket = &self.sockets[conn.index()];
             match &socket.sending {
                 Some(sending) if sending.has_ended(self.turn) => self.send_behind(conn),
-                // The bytes behind cannot be handed over yet.
+                // The bytes behind cannot be submitted yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
                 // The end of the send will be reported; only then do the bytes behind it follow.
                 Some(_) | None => {}

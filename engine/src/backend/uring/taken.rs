@@ -1,6 +1,6 @@
 //! Counts the bytes taken by the kernel.
 //!
-//! A send that reports its end reports the number. A silent send counts as taken completely when it is handed over. If
+//! A send that reports its end reports the number. A silent send counts as taken completely when it is submitted. If
 //! the kernel took less, a completion from the same wait corrects the count, even if the connection has been closed in
 //! the meantime.
 
@@ -8,9 +8,9 @@
 #[derive(Default)]
 pub struct Taken {
     bytes: i64,
-    /// Bytes of silent sends to be handed over with the next wait.
+    /// Bytes of silent sends to be submitted with the next wait.
     queued: i64,
-    /// Number of sends in flight that will report their end, and the number of those to be handed over with the next
+    /// Number of sends in flight that will report their end, and the number of those to be submitted with the next
     /// wait.
     reporting: i64,
     reporting_queued: i64,
@@ -42,9 +42,9 @@ impl Taken {
         self.reporting_queued += 1;
     }
 
-    /// Records that all operations queued in this turn have been handed over. `has_seen_all`: no completion of earlier
+    /// Records that all operations queued in this turn have been submitted. `has_seen_all`: no completion of earlier
     /// turns is left.
-    pub fn on_handed_over(&mut self, turn: u32, has_seen_all: bool) {
+    pub fn on_submitted(&mut self, turn: u32, has_seen_all: bool) {
         self.bytes += std::mem::take(&mut self.queued);
         self.reporting += std::mem::take(&mut self.reporting_queued);
         self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
@@ -74,7 +74,7 @@ impl Taken {
         }
     }
 
-    /// True if all sends handed over have ended.
+    /// True if all sends submitted have ended.
     pub fn is_settled(&self) -> bool {
         self.reporting <= 0
     }
@@ -92,18 +92,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_sends_count_on_hand_over_minus_refusals() {
+    fn silent_sends_count_on_submission_minus_refusals() {
         let mut taken = Taken::default();
         taken.add_silent_send(100);
-        assert_eq!(taken.take_count(), 0, "it is not handed over yet");
-        taken.on_handed_over(0, true);
+        assert_eq!(taken.take_count(), 0, "it is not submitted yet");
+        taken.on_submitted(0, true);
         taken.on_send_refused(100, 30);
         assert_eq!(taken.take_count(), 30);
         // The next sends make up for a late correction.
         taken.on_send_refused(10, 0);
         assert_eq!(taken.take_count(), 0);
         taken.add_reporting_send();
-        taken.on_handed_over(1, true);
+        taken.on_submitted(1, true);
         assert!(!taken.is_settled());
         taken.on_send_reported(15);
         assert_eq!((taken.take_count(), taken.is_settled()), (5, true));
@@ -115,9 +115,9 @@ mod tests {
             let mut taken = Taken::default();
             taken.add_silent_send(100);
             taken.on_connection_closed(7, 100, 0);
-            taken.on_handed_over(0, true);
+            taken.on_submitted(0, true);
             taken.add_silent_send(100);
-            taken.on_handed_over(1, has_seen_all);
+            taken.on_submitted(1, has_seen_all);
             taken.on_send_refused_after_close(7, 0);
             taken.on_send_refused_after_close(7, 0);
             assert_eq!(taken.take_count(), expected);
