@@ -49,7 +49,7 @@ impl Account {
     }
 
     /// Processor time of the calling thread since the last reading, in nanoseconds.
-    pub fn cpu_ns(&self) -> u64 {
+    pub fn cpu_ns_since_reading(&self) -> u64 {
         thread_cpu_ns() - (self.last.user_ns + self.last.system_ns)
     }
 

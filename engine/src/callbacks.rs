@@ -8,7 +8,7 @@ use std::sync::Arc;
 use onrush_proto::{Remark, Request};
 
 use super::control::{Callback, WorkerLink};
-use super::kept::{Budget, Shelf};
+use super::kept::{Budget, KeptResponsePool};
 use super::script_failure::ScriptFailure;
 use super::source::Source;
 
@@ -132,10 +132,10 @@ impl Caller {
         Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, worker_link, budget }
     }
 
-    /// A new connection's shelf for the response parts that the script reads. `None`: the script reads at most the
-    /// status.
-    pub fn new_shelf(&self) -> Option<Shelf> {
-        (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.budget))
+    /// A new connection's pool of memory for the response parts that the script reads. `None`: the script reads at most
+    /// the status.
+    pub fn new_response_pool(&self) -> Option<KeptResponsePool> {
+        (self.wants.headers || self.wants.body).then(|| KeptResponsePool::new(&self.budget))
     }
 
     /// Ends the run with a failure.

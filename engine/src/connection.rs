@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
-use super::kept::Shelf;
+use super::kept::KeptResponsePool;
 use super::open_request::{FailedCall, OpenRequest, Watched};
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
@@ -73,7 +73,7 @@ pub struct Live {
     /// Next wake-up time of the protocol, if a timer is set for it.
     pub wake_at: Option<Nanos>,
     /// The memory for the response parts that the script reads, if any.
-    shelf: Option<Shelf>,
+    pool: Option<KeptResponsePool>,
     /// The body so far of a response that may say that the port expects TLS, if one is arriving on this connection.
     refusal: Option<(StreamId, Vec<u8>)>,
     /// Readers of sent and of received frames, if there are frames and a transcript is wanted.
@@ -81,9 +81,9 @@ pub struct Live {
 }
 
 impl Live {
-    /// A new connection with this protocol and request limit; `depth`: in flight when another request begins; `shelf`:
+    /// A new connection with this protocol and request limit; `depth`: in flight when another request begins; `pool`:
     /// memory for the response parts that a script reads.
-    pub fn new(protocol: Protocol, requests: u64, depth: usize, now: Nanos, shelf: Option<Shelf>) -> Self {
+    pub fn new(protocol: Protocol, requests: u64, depth: usize, now: Nanos, pool: Option<KeptResponsePool>) -> Self {
         Self {
             protocol,
             open: OpenRequests::default(),
@@ -104,7 +104,7 @@ impl Live {
             unanswered_since: None,
             turned_away: Vec::new(),
             wake_at: None,
-            shelf,
+            pool,
             refusal: None,
             frame_readers: None,
         }
@@ -506,9 +506,9 @@ impl Live {
             latency_ns,
             remark,
         });
-        if let (Some(shelf), Some(kept)) = (&mut self.shelf, request.kept) {
+        if let (Some(pool), Some(kept)) = (&mut self.pool, request.kept) {
             tally.interval.counters.cut_responses += u64::from(kept.was_truncated());
-            shelf.recycle_memory(kept);
+            pool.recycle_memory(kept);
         }
     }
 
@@ -543,12 +543,12 @@ impl Live {
                 }
                 let fields = self.protocol.fields(input);
                 if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.may_sample(status, &fields)) {
-                    let sample = watched.sample.get_or_insert_with(|| samples.memory_shelf().take_memory());
+                    let sample = watched.sample.get_or_insert_with(|| samples.pool().take_memory());
                     sample.head.add_lines(|text| self.protocol.write_text(input, text));
                 }
             }
-            if let Some(shelf) = &mut self.shelf {
-                let kept = request.kept.get_or_insert_with(|| shelf.take_memory());
+            if let Some(pool) = &mut self.pool {
+                let kept = request.kept.get_or_insert_with(|| pool.take_memory());
                 kept.head.add_lines(|text| self.protocol.write_text(input, text));
             }
         }

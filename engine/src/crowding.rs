@@ -78,7 +78,7 @@ impl<B: Backend> Engine<B> {
             && !self.dispatch.can_start(&self.books.tally)
             && self.books.tally.may_start()
             && !self.may_open_more()
-            && self.dispatch.has_paused()
+            && self.dispatch.has_first_pause_ended()
             && !self.dispatch.crowding.is_still_catching_up(now);
         let next_at = self.dispatch.pacer.next_at();
         let crowding = &mut self.dispatch.crowding;
@@ -114,7 +114,8 @@ impl<B: Backend> Engine<B> {
         }
         let in_script_ns = self.dispatch.script.script_time_ns().saturating_sub(self.books.script_noted_ns);
         let by_script = in_script_ns >= late_ns / 2;
-        let has_worked = || self.books.account.as_ref().map_or(0, Account::cpu_ns) + in_script_ns >= late_ns / 2;
+        let has_worked =
+            || self.books.account.as_ref().map_or(0, Account::cpu_ns_since_reading) + in_script_ns >= late_ns / 2;
         (by_script || !has_worked()).then_some(HeldUp { from: due, by_script })
     }
 }

@@ -290,7 +290,7 @@ impl Dispatch {
         // The remaining requests are beyond `-n`.
         let beyond = pacer.count_about_before(end);
         if beyond > 0 {
-            books.tally.count_beyond_limit(beyond);
+            books.tally.count_due_beyond_total(beyond);
         }
     }
 
@@ -312,7 +312,7 @@ impl Dispatch {
         tally.may_start()
             && !self.script.has_ended
             && self.allows_another_request(slot)
-            && slot.connection_and_taken_places().is_some_and(|(live, inherited, resting)| {
+            && slot.connection_inherited_and_resting().is_some_and(|(live, inherited, resting)| {
                 !live.draining
                     && live.unsent == 0
                     && live.open.len() + inherited + resting < live.depth
@@ -324,7 +324,7 @@ impl Dispatch {
     fn allows_another_request(&self, slot: &mut Slot) -> bool {
         let Some(limit) = self.limit else { return true };
         let most = limit.share_of_rank(slot.rank) as usize;
-        slot.connection_and_taken_places()
+        slot.connection_inherited_and_resting()
             .is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
     }
 
@@ -374,9 +374,9 @@ impl Dispatch {
         slot.pauses.over > 0
     }
 
-    /// True if any connection has paused for a batch, or none must. Until then no connection can send, however many
-    /// there are.
-    pub fn has_paused(&self) -> bool {
+    /// True if the pause before a first batch has ended on any connection, or the script sets none. Until then no
+    /// connection can send, however many there are.
+    pub fn has_first_pause_ended(&self) -> bool {
         !self.script.wants.delay || self.pause_ended
     }
 

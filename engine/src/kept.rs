@@ -77,21 +77,21 @@ impl KeptResponse {
     }
 }
 
-/// A connection's memory for kept responses.
-pub(super) struct Shelf {
+/// A connection's pool of memory for kept responses, which is reused.
+pub(super) struct KeptResponsePool {
     /// Memory of ended responses; boxed, as in open requests.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<KeptResponse>>,
     budget: Arc<Budget>,
 }
 
-impl Shelf {
-    /// An empty shelf, whose responses take their memory from `budget`.
+impl KeptResponsePool {
+    /// An empty pool, whose responses take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
 
-    /// Takes the memory for one response from the shelf, or makes some if the shelf is empty.
+    /// Takes the memory for one response from the pool, or makes some if the pool is empty.
     pub fn take_memory(&mut self) -> Box<KeptResponse> {
         self.free.pop().unwrap_or_else(|| Box::new(KeptResponse::new(&self.budget)))
     }

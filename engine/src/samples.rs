@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use onrush_proto::{Fields, GRPC_STATUS_MAX};
 use onrush_stats::Cause;
 
-use super::kept::{Budget, KeptResponse, Shelf};
+use super::kept::{Budget, KeptResponse, KeptResponsePool};
 
 /// Number of body bytes in a sample.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
@@ -97,13 +97,13 @@ pub struct Samples {
     quota: Arc<Quota>,
     keep: KeepSample,
     checks: u8,
-    shelf: Shelf,
+    pool: KeptResponsePool,
 }
 
 impl Samples {
     /// A worker's samples. `keep` gets each one; `checks`: number of the plan's checks.
     pub fn new(quota: Arc<Quota>, keep: KeepSample, checks: u8, budget: &Arc<Budget>) -> Self {
-        Self { quota, keep, checks, shelf: Shelf::new(budget) }
+        Self { quota, keep, checks, pool: KeptResponsePool::new(budget) }
     }
 
     /// True if a response with this status and these fields may become a sample.
@@ -116,8 +116,8 @@ impl Samples {
     }
 
     /// Memory for responses.
-    pub(super) fn memory_shelf(&mut self) -> &mut Shelf {
-        &mut self.shelf
+    pub(super) fn pool(&mut self) -> &mut KeptResponsePool {
+        &mut self.pool
     }
 
     /// Keeps a complete response as a sample of its status and of its failure, if there are not enough yet. A response
@@ -142,7 +142,7 @@ impl Samples {
 
     /// Takes back the memory of a response.
     pub(super) fn recycle_memory(&mut self, response: Box<KeptResponse>) {
-        self.shelf.recycle_memory(response);
+        self.pool.recycle_memory(response);
     }
 }
 

@@ -96,7 +96,7 @@ impl Slot {
     }
 
     /// The connection, the streams still open on its predecessors, and the streams in back-off.
-    pub fn connection_and_taken_places(&mut self) -> Option<(&mut Live, usize, usize)> {
+    pub fn connection_inherited_and_resting(&mut self) -> Option<(&mut Live, usize, usize)> {
         let (inherited, resting) = (self.inherited as usize, self.resting as usize);
         self.open_connection().map(|live| (live, inherited, resting))
     }

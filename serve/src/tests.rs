@@ -29,7 +29,7 @@ fn connect(server: &EmbeddedServer) -> TcpStream {
     stream
 }
 
-fn send_text(client: &mut TcpStream, text: &str) {
+fn write_to_server(client: &mut TcpStream, text: &str) {
     client.write_all(text.as_bytes()).unwrap();
 }
 
@@ -38,7 +38,7 @@ fn get_request(path: &str) -> String {
 }
 
 /// Reads the expected text, and fails at the first difference.
-fn expect_text(client: &mut TcpStream, expected: &str) {
+fn expect_from_server(client: &mut TcpStream, expected: &str) {
     let mut got = vec![0; expected.len()];
     let mut filled = 0;
     while filled < got.len() {
@@ -52,8 +52,8 @@ fn expect_text(client: &mut TcpStream, expected: &str) {
 
 /// Checks that the connection stays open: the response to another request follows immediately.
 fn expect_alive(client: &mut TcpStream) {
-    send_text(client, &get_request("/"));
-    expect_text(client, PLAIN);
+    write_to_server(client, &get_request("/"));
+    expect_from_server(client, PLAIN);
 }
 
 /// Checks that the connection was closed in an orderly way and nothing more was sent.
@@ -68,8 +68,8 @@ fn expect_closed(client: &mut TcpStream) {
 fn expect_response_then_open(path: &str, expected: &str) {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request(path));
-    expect_text(&mut client, expected);
+    write_to_server(&mut client, &get_request(path));
+    expect_from_server(&mut client, expected);
     expect_alive(&mut client);
 }
 
@@ -78,8 +78,8 @@ fn expect_response_then_open(path: &str, expected: &str) {
 fn expect_response_then_close(path: &str, expected: &str) {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request(path));
-    expect_text(&mut client, expected);
+    write_to_server(&mut client, &get_request(path));
+    expect_from_server(&mut client, expected);
     expect_closed(&mut client);
 }
 
@@ -105,9 +105,9 @@ fn bytes_have_the_requested_length() {
 fn slow_readers_get_every_byte_without_blocking() {
     let server = start_server();
     let mut slow = connect(&server);
-    send_text(&mut slow, &get_request("/bytes/50000000"));
+    write_to_server(&mut slow, &get_request("/bytes/50000000"));
     let head = format!("{HEAD}Content-Length: 50000000\r\n\r\n");
-    expect_text(&mut slow, &head);
+    expect_from_server(&mut slow, &head);
     // The kernel's buffers hold a few megabytes, so the response has not been sent completely.
     expect_alive(&mut connect(&server));
     let mut left: usize = 50_000_000;
@@ -132,9 +132,9 @@ fn delays_last_at_least_as_requested() {
 fn concurrent_delays_end_in_order() {
     let server = start_server();
     let (mut long, mut short) = (connect(&server), connect(&server));
-    send_text(&mut long, &get_request("/delay/3600000"));
-    send_text(&mut short, &get_request("/delay/1"));
-    expect_text(&mut short, PLAIN);
+    write_to_server(&mut long, &get_request("/delay/3600000"));
+    write_to_server(&mut short, &get_request("/delay/1"));
+    expect_from_server(&mut short, PLAIN);
     expect_alive(&mut short);
 }
 
@@ -191,7 +191,7 @@ fn closenohdr_closes_unannounced() {
 fn reset_sends_rst() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request("/reset"));
+    write_to_server(&mut client, &get_request("/reset"));
     let error = client.read(&mut [0; 64]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
@@ -200,7 +200,7 @@ fn reset_sends_rst() {
 fn garbage_is_not_http() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request("/garbage"));
+    write_to_server(&mut client, &get_request("/garbage"));
     let mut got = Vec::new();
     client.read_to_end(&mut got).unwrap();
     assert_eq!(got, b"\x00\xffthis is not HTTP\r\n\r\n");
@@ -210,7 +210,7 @@ fn garbage_is_not_http() {
 fn hang_stays_open_without_a_byte() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request("/hang"));
+    write_to_server(&mut client, &get_request("/hang"));
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -228,8 +228,8 @@ fn stall_delays_every_kth_request() {
         // A request delayed by mistake would wait for an hour.
         let pause_ms = if number % 2 == 0 { 20 } else { 3_600_000 };
         let started = Instant::now();
-        send_text(&mut client, &get_request(&format!("/stall?every=2&ms={pause_ms}")));
-        expect_text(&mut client, PLAIN);
+        write_to_server(&mut client, &get_request(&format!("/stall?every=2&ms={pause_ms}")));
+        expect_from_server(&mut client, PLAIN);
         assert!(number % 2 == 1 || started.elapsed() >= Duration::from_millis(20), "request {number} did not wait");
     }
 }
@@ -243,8 +243,8 @@ fn mixed_favours_every_kth_connection() {
         let mut client = connect(&server);
         let started = Instant::now();
         for _ in 0..2 {
-            send_text(&mut client, &get_request(&format!("/mixed?every=3&ms={ms}&rest={rest}")));
-            expect_text(&mut client, PLAIN);
+            write_to_server(&mut client, &get_request(&format!("/mixed?every=3&ms={ms}&rest={rest}")));
+            expect_from_server(&mut client, PLAIN);
         }
         assert!(started.elapsed() >= Duration::from_millis(40), "connection {number} did not wait");
     }
@@ -259,15 +259,15 @@ fn freezes_stop_all_threads_and_then_end() {
         expect_alive(client);
     }
     let started = Instant::now();
-    send_text(&mut clients[0], &get_request("/freeze?every=300ms&ms=200"));
-    expect_text(&mut clients[0], PLAIN);
+    write_to_server(&mut clients[0], &get_request("/freeze?every=300ms&ms=200"));
+    expect_from_server(&mut clients[0], PLAIN);
     std::thread::sleep(Duration::from_millis(320).saturating_sub(started.elapsed()));
     let mut late = connect(&server);
     for client in clients.iter_mut().chain([&mut late]) {
-        send_text(client, &get_request("/"));
+        write_to_server(client, &get_request("/"));
     }
     for client in clients.iter_mut().chain([&mut late]) {
-        expect_text(client, PLAIN);
+        expect_from_server(client, PLAIN);
         assert!(started.elapsed() >= Duration::from_millis(500), "answered after {:?}", started.elapsed());
     }
 }
@@ -317,9 +317,9 @@ fn malformed_responses_match_their_paths() {
 fn endless_heads_never_end() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request("/endless-head"));
+    write_to_server(&mut client, &get_request("/endless-head"));
     let line = "X-Endless: and so on, and so on, and so on\r\n";
-    expect_text(&mut client, &format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100_000)));
+    expect_from_server(&mut client, &format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100_000)));
     expect_alive(&mut connect(&server));
 }
 
@@ -332,8 +332,8 @@ fn echo_returns_the_request_as_it_was_received() {
     ] {
         let server = start_server();
         let mut client = connect(&server);
-        send_text(&mut client, request);
-        expect_text(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{request}", request.len()));
+        write_to_server(&mut client, request);
+        expect_from_server(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{request}", request.len()));
         expect_alive(&mut client);
     }
 }
@@ -342,14 +342,14 @@ fn echo_returns_the_request_as_it_was_received() {
 fn sink_counts_a_body_of_any_size() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, "POST /sink HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
+    write_to_server(&mut client, "POST /sink HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
     client.write_all(&vec![b'u'; 20_000_000]).unwrap();
-    expect_text(&mut client, &format!("{HEAD}Content-Length: 8\r\n\r\n20000000"));
-    send_text(
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: 8\r\n\r\n20000000"));
+    write_to_server(
         &mut client,
         "POST /sink HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
     );
-    expect_text(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\n19"));
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\n19"));
     expect_alive(&mut client);
 }
 
@@ -357,8 +357,8 @@ fn sink_counts_a_body_of_any_size() {
 fn early_413_precedes_the_request_body() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, "POST /early/413 HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
-    expect_text(
+    write_to_server(&mut client, "POST /early/413 HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
+    expect_from_server(
         &mut client,
         "HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\ntoo large\n",
     );
@@ -370,20 +370,20 @@ fn early_413_precedes_the_request_body() {
 fn expected_continue_is_sent() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, "POST /sink HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
-    expect_text(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
-    send_text(&mut client, "body");
-    expect_text(&mut client, &format!("{HEAD}Content-Length: 1\r\n\r\n4"));
+    write_to_server(&mut client, "POST /sink HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    expect_from_server(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
+    write_to_server(&mut client, "body");
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: 1\r\n\r\n4"));
 }
 
 #[test]
 fn bodies_are_dropped_by_every_other_path() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
-    expect_text(&mut client, PLAIN);
-    send_text(&mut client, "POST /delay/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
-    expect_text(&mut client, PLAIN);
+    write_to_server(&mut client, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    expect_from_server(&mut client, PLAIN);
+    write_to_server(&mut client, "POST /delay/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+    expect_from_server(&mut client, PLAIN);
     expect_alive(&mut client);
 }
 
@@ -397,8 +397,8 @@ fn head_is_answered_without_a_body() {
         ("/chunked/9", "Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n"),
         ("/drip?bytes=9&ms=9", "Content-Length: 9\r\n"),
     ] {
-        send_text(&mut client, &format!("HEAD {path} HTTP/1.1\r\n\r\n"));
-        expect_text(&mut client, &format!("{HEAD}{fields}\r\n"));
+        write_to_server(&mut client, &format!("HEAD {path} HTTP/1.1\r\n\r\n"));
+        expect_from_server(&mut client, &format!("{HEAD}{fields}\r\n"));
     }
     expect_alive(&mut client);
 }
@@ -412,8 +412,8 @@ fn connection_close_of_clients_is_honoured() {
     ] {
         let server = start_server();
         let mut client = connect(&server);
-        send_text(&mut client, request);
-        expect_text(&mut client, response);
+        write_to_server(&mut client, request);
+        expect_from_server(&mut client, response);
         expect_closed(&mut client);
     }
 }
@@ -423,9 +423,9 @@ fn http10_keep_alive_is_confirmed() {
     let server = start_server();
     let mut client = connect(&server);
     for _ in 0..2 {
-        send_text(&mut client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        write_to_server(&mut client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         let fields = "Content-Length: 13\r\nConnection: keep-alive\r\n";
-        expect_text(&mut client, &format!("{HEAD}{fields}\r\nHello, World!"));
+        expect_from_server(&mut client, &format!("{HEAD}{fields}\r\nHello, World!"));
     }
 }
 
@@ -435,11 +435,11 @@ fn requests_that_arrive_byte_by_byte_are_answered() {
     let mut client = connect(&server);
     let echoed = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\n\r\n";
     for byte in format!("{}{}{echoed}", get_request("/"), get_request("/bytes/2")).chars() {
-        send_text(&mut client, &byte.to_string());
+        write_to_server(&mut client, &byte.to_string());
     }
-    expect_text(&mut client, PLAIN);
-    expect_text(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\nxx"));
-    expect_text(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{echoed}", echoed.len()));
+    expect_from_server(&mut client, PLAIN);
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\nxx"));
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{echoed}", echoed.len()));
 }
 
 #[test]
@@ -455,13 +455,13 @@ fn pipelined_requests_are_answered_in_order() {
         get_request("/"),
     ]
     .concat();
-    send_text(&mut client, &batch);
-    expect_text(&mut client, PLAIN);
-    expect_text(&mut client, PLAIN);
+    write_to_server(&mut client, &batch);
+    expect_from_server(&mut client, PLAIN);
+    expect_from_server(&mut client, PLAIN);
     let failed = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n500\n";
-    expect_text(&mut client, failed);
-    expect_text(&mut client, &format!("{HEAD}Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)));
-    expect_text(&mut client, PLAIN_CLOSE);
+    expect_from_server(&mut client, failed);
+    expect_from_server(&mut client, &format!("{HEAD}Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)));
+    expect_from_server(&mut client, PLAIN_CLOSE);
     expect_closed(&mut client);
 }
 
@@ -470,8 +470,8 @@ fn late_readers_get_all_pipelined_responses() {
     let server = start_server();
     let mut client = connect(&server);
     let mut writer = client.try_clone().unwrap();
-    let writing = std::thread::spawn(move || send_text(&mut writer, &get_request("/").repeat(10_000)));
-    expect_text(&mut client, &PLAIN.repeat(10_000));
+    let writing = std::thread::spawn(move || write_to_server(&mut writer, &get_request("/").repeat(10_000)));
+    expect_from_server(&mut client, &PLAIN.repeat(10_000));
     writing.join().unwrap();
     expect_alive(&mut client);
 }
@@ -481,7 +481,7 @@ fn half_closed_clients_get_their_responses() {
     for path in ["/", "/delay/5", "/bytes/1000000"] {
         let server = start_server();
         let mut client = connect(&server);
-        send_text(&mut client, &get_request(path));
+        write_to_server(&mut client, &get_request(path));
         client.shutdown(Shutdown::Write).unwrap();
         let mut got = Vec::new();
         client.read_to_end(&mut got).unwrap();
@@ -499,9 +499,12 @@ fn bad_requests_are_refused_with_a_reason() {
     ] {
         let server = start_server();
         let mut client = connect(&server);
-        send_text(&mut client, request);
+        write_to_server(&mut client, request);
         let (head, length) = ("Content-Type: text/plain\r\nContent-Length:", body.len());
-        expect_text(&mut client, &format!("HTTP/1.1 {status}\r\n{head} {length}\r\nConnection: close\r\n\r\n{body}"));
+        expect_from_server(
+            &mut client,
+            &format!("HTTP/1.1 {status}\r\n{head} {length}\r\nConnection: close\r\n\r\n{body}"),
+        );
         expect_closed(&mut client);
     }
 }
@@ -511,10 +514,10 @@ fn endless_heads_are_refused() {
     let server = start_server();
     let mut client = connect(&server);
     // Exceeds the limit, so that part of the request is still unread when the response is sent.
-    send_text(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
+    write_to_server(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
     let why = "the head is longer than 16 KiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
-    expect_text(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
+    expect_from_server(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
     client.shutdown(Shutdown::Write).unwrap();
     expect_closed(&mut client);
 }
@@ -523,11 +526,11 @@ fn endless_heads_are_refused() {
 fn echo_refuses_oversized_requests() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
+    write_to_server(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
     client.write_all(&vec![b'u'; 2_000_000]).unwrap();
     let why = "/echo keeps at most 1 MiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
-    expect_text(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
+    expect_from_server(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
 }
 
 #[test]
@@ -581,8 +584,8 @@ fn capacity_queues_are_shared_by_all() {
     let server = start_server_with(2);
     let mut clients: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
     let start = Instant::now();
-    clients.iter_mut().for_each(|client| send_text(client, &get_request("/capacity?rps=20")));
-    clients.iter_mut().for_each(|client| expect_text(client, PLAIN));
+    clients.iter_mut().for_each(|client| write_to_server(client, &get_request("/capacity?rps=20")));
+    clients.iter_mut().for_each(|client| expect_from_server(client, PLAIN));
     assert!(start.elapsed() >= Duration::from_millis(200), "four requests at 20 a second took {:?}", start.elapsed());
 }
 
@@ -599,8 +602,8 @@ fn pool_workers_serve_all_connections() {
     let server = start_server_with(2);
     let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
     let start = Instant::now();
-    clients.iter_mut().for_each(|client| send_text(client, &get_request("/pool?workers=2&ms=50").repeat(2)));
-    clients.iter_mut().for_each(|client| expect_text(client, &PLAIN.repeat(2)));
+    clients.iter_mut().for_each(|client| write_to_server(client, &get_request("/pool?workers=2&ms=50").repeat(2)));
+    clients.iter_mut().for_each(|client| expect_from_server(client, &PLAIN.repeat(2)));
     assert!(start.elapsed() >= Duration::from_millis(400), "16 requests took {:?}", start.elapsed());
     clients.iter_mut().for_each(expect_alive);
 }
@@ -610,14 +613,14 @@ fn departed_queued_clients_take_no_worker() {
     let server = start_server_with(2);
     let path = get_request("/pool?workers=1&ms=300");
     let [mut first, mut last] = [connect(&server), connect(&server)];
-    send_text(&mut first, &path);
+    write_to_server(&mut first, &path);
     // If the dropped connections were served, the last one would time out.
     let mut waiting: Vec<TcpStream> = (0..100).map(|_| connect(&server)).collect();
-    waiting.iter_mut().for_each(|client| send_text(client, &path));
+    waiting.iter_mut().for_each(|client| write_to_server(client, &path));
     drop(waiting);
-    send_text(&mut last, &path);
-    expect_text(&mut first, PLAIN);
-    expect_text(&mut last, PLAIN);
+    write_to_server(&mut last, &path);
+    expect_from_server(&mut first, PLAIN);
+    expect_from_server(&mut last, PLAIN);
     expect_alive(&mut last);
 }
 
@@ -627,10 +630,10 @@ fn non_reading_clients_occupy_no_worker() {
     let [mut slow, mut client] = [connect(&server), connect(&server)];
     let path = get_request("/pool?workers=1&ms=0");
     // The kernel's buffers hold a few megabytes, which fill long before the other client is done.
-    send_text(&mut slow, &(get_request("/bytes/60000") + &path).repeat(400));
+    write_to_server(&mut slow, &(get_request("/bytes/60000") + &path).repeat(400));
     for _ in 0..400 {
-        send_text(&mut client, &path);
-        expect_text(&mut client, PLAIN);
+        write_to_server(&mut client, &path);
+        expect_from_server(&mut client, PLAIN);
     }
 }
 
@@ -638,9 +641,9 @@ fn non_reading_clients_occupy_no_worker() {
 fn half_closed_clients_are_served_by_pools() {
     let server = start_server();
     let mut client = connect(&server);
-    send_text(&mut client, &get_request("/pool?workers=1&ms=5"));
+    write_to_server(&mut client, &get_request("/pool?workers=1&ms=5"));
     client.shutdown(Shutdown::Write).unwrap();
-    expect_text(&mut client, PLAIN);
+    expect_from_server(&mut client, PLAIN);
     expect_closed(&mut client);
 }
 
@@ -651,27 +654,27 @@ fn prefork_limits_served_connections() {
         let path = get_request("/prefork?serves=2");
         let mut clients: Vec<TcpStream> = (0..6).map(|_| connect(&server)).collect();
         for client in &mut clients[..2] {
-            send_text(client, &path);
-            expect_text(client, PLAIN);
+            write_to_server(client, &path);
+            expect_from_server(client, PLAIN);
         }
         for client in &mut clients[2..] {
-            send_text(client, &path.repeat(2));
+            write_to_server(client, &path.repeat(2));
             expect_silence(client);
         }
         // Served connections keep their places. A place that is released goes to the next connection in order of
         // arrival.
-        send_text(&mut clients[1], &path);
-        expect_text(&mut clients[1], PLAIN);
+        write_to_server(&mut clients[1], &path);
+        expect_from_server(&mut clients[1], PLAIN);
         expect_alive(&mut clients[1]);
         drop(clients.remove(3));
         expect_silence(&mut clients[2]);
         drop(clients.remove(0));
-        expect_text(&mut clients[1], &PLAIN.repeat(2));
+        expect_from_server(&mut clients[1], &PLAIN.repeat(2));
         expect_silence(&mut clients[2]);
-        send_text(&mut clients[0], &get_request("/close"));
-        expect_text(&mut clients[0], PLAIN_CLOSE);
+        write_to_server(&mut clients[0], &get_request("/close"));
+        expect_from_server(&mut clients[0], PLAIN_CLOSE);
         expect_closed(&mut clients[0]);
-        expect_text(&mut clients[2], &PLAIN.repeat(2));
+        expect_from_server(&mut clients[2], &PLAIN.repeat(2));
         expect_silence(&mut clients[3]);
         // Other paths are unaffected.
         expect_alive(&mut connect(&server));
@@ -685,12 +688,12 @@ fn prefork_connections_may_use_pools() {
     let batch =
         [get_request("/prefork?serves=1&ms=5"), get_request("/pool?workers=1&ms=5"), get_request("/prefork?serves=1")]
             .concat();
-    send_text(&mut served, &batch);
-    expect_text(&mut served, &PLAIN.repeat(3));
-    send_text(&mut waiting, &get_request("/prefork?serves=1"));
+    write_to_server(&mut served, &batch);
+    expect_from_server(&mut served, &PLAIN.repeat(3));
+    write_to_server(&mut waiting, &get_request("/prefork?serves=1"));
     expect_silence(&mut waiting);
     drop(served);
-    expect_text(&mut waiting, PLAIN);
+    expect_from_server(&mut waiting, PLAIN);
 }
 
 #[test]
@@ -699,13 +702,16 @@ fn stats_exclude_their_own_requests() {
         let server = start_server_with(threads);
         let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
         for client in &mut clients {
-            send_text(client, &(get_request("/").repeat(5) + &get_request("/status/204")));
-            expect_text(client, &(PLAIN.repeat(5) + "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n"));
+            write_to_server(client, &(get_request("/").repeat(5) + &get_request("/status/204")));
+            expect_from_server(
+                client,
+                &(PLAIN.repeat(5) + "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n"),
+            );
         }
         for _ in 0..2 {
             let body = "{\"connections\": 8, \"requests\": 48}\n";
-            send_text(&mut clients[0], &get_request("/stats"));
-            expect_text(&mut clients[0], &format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()));
+            write_to_server(&mut clients[0], &get_request("/stats"));
+            expect_from_server(&mut clients[0], &format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()));
         }
     }
 }
@@ -724,7 +730,7 @@ fn every_listed_path_responds() {
         let usage = usage.replace("=N", "=1").replace("MS", argument).replace('N', argument);
         let server = start_server();
         let mut client = connect(&server);
-        send_text(&mut client, &get_request(&format!("{}{usage}", route.path)));
+        write_to_server(&mut client, &get_request(&format!("{}{usage}", route.path)));
         client.set_read_timeout(Some(Duration::from_millis(if route.path == "/hang" { 50 } else { 20_000 }))).unwrap();
         let mut start = [0; 12];
         let read = client.read(&mut start).map_err(|error| error.kind());
@@ -751,7 +757,7 @@ fn stopped_servers_free_their_port() {
     let (mut idle, mut waiting) = (connect(&server), connect(&server));
     expect_alive(&mut idle);
     expect_alive(&mut waiting);
-    send_text(&mut waiting, &get_request("/delay/3600000"));
+    write_to_server(&mut waiting, &get_request("/delay/3600000"));
     server.stop();
     expect_closed(&mut idle);
     assert!(TcpStream::connect(address).is_err());

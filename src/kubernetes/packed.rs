@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use onrush_lab::search::SEARCH;
-use onrush_load::cli::{InsteadOfRun, Invocation, parse_shown};
+use onrush_load::cli::{InsteadOfRun, Invocation, parse_with_plan_hook};
 use onrush_load::input::InputFiles;
 use onrush_load::token::Token;
 use onrush_plan::Plan;
@@ -75,7 +75,7 @@ impl PackedRun {
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
         let input = InputFiles::kept();
         let mut plan = None;
-        let invocation = parse_shown(&args, search_options(), &input, &mut |shown| plan = Some(shown.clone()));
+        let invocation = parse_with_plan_hook(&args, search_options(), &input, &mut |shown| plan = Some(shown.clone()));
         let warnings = match invocation {
             Invocation::Run { warnings, .. } | Invocation::Command { warnings, .. } => warnings,
             Invocation::Print { stdout, stderr, .. } => {

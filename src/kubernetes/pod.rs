@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use onrush_load::cli::{Invocation, parse_shown};
+use onrush_load::cli::{Invocation, parse_with_plan_hook};
 use onrush_load::input::InputFiles;
 use onrush_load::program::{EXIT_WRONG, Signals, print, say};
 use onrush_load::single;
@@ -38,7 +38,7 @@ pub(super) fn run_pod(orders: &Path) -> u8 {
     let files = InputFiles::brought(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
-    let invocation = parse_shown(&words, search_options(), &files, &mut |plan| {
+    let invocation = parse_with_plan_hook(&words, search_options(), &files, &mut |plan| {
         // A file that cannot be read is reported when the run begins.
         let _ = files.read_files(plan);
         for output in &mut plan.output.outputs {

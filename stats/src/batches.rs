@@ -162,7 +162,7 @@ mod tests {
             Self { random, correlation, deviation, latency: Distribution::new() }
         }
 
-        fn second(&mut self, batches: &mut Batches, requests: u64) {
+        fn simulate_second(&mut self, batches: &mut Batches, requests: u64) {
             self.latency.clear();
             for _ in 0..requests {
                 let noise = (1.0 - self.correlation * self.correlation).sqrt() * self.random.normal();
@@ -193,7 +193,7 @@ mod tests {
         figure: fn(&Batch) -> f64,
     ) -> (f64, Result<PrecisionEstimate, Unknown>) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
-        (0..seconds).for_each(|_| series.second(&mut batches, REQUESTS));
+        (0..seconds).for_each(|_| series.simulate_second(&mut batches, REQUESTS));
         (figure(&sum(&batches.complete)), batches.estimate_precision(REQUESTS, figure))
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         let (mut seconds, mut look_at) = (0, 20);
         loop {
-            series.second(&mut batches, REQUESTS);
+            series.simulate_second(&mut batches, REQUESTS);
             seconds += 1;
             if seconds < look_at {
                 continue;

@@ -229,16 +229,19 @@ mod tests {
         silences.into_worker_gaps(u64::MAX).gaps
     }
 
-    fn in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
+    fn gaps_in_ms(gaps: &[Gap]) -> Vec<(u64, u64)> {
         gaps.iter().map(|gap| (gap.from_ns / MS, gap.until_ns / MS)).collect()
     }
 
     #[test]
     fn gaps_are_exact_and_end_open() {
         let end = u64::MAX / MS;
-        assert_eq!(in_ms(&gaps_between(&[])), [(0, end)]);
-        assert_eq!(in_ms(&gaps_between(&[199, 398, 597])), [(597, end)], "too short");
-        assert_eq!(in_ms(&gaps_between(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
+        assert_eq!(gaps_in_ms(&gaps_between(&[])), [(0, end)]);
+        assert_eq!(gaps_in_ms(&gaps_between(&[199, 398, 597])), [(597, end)], "too short");
+        assert_eq!(
+            gaps_in_ms(&gaps_between(&[250, 300, 301, 1_300, 1_299, 1_498])),
+            [(0, 250), (301, 1_300), (1_498, end)]
+        );
     }
 
     #[test]
@@ -257,13 +260,13 @@ mod tests {
         silences.note_request_sent(5_600 * MS);
         silences.record_completion(5_700 * MS, true);
         silences.note_request_sent(9_000 * MS);
-        let awaited_until = |ms: u64| in_ms(&silences.clone().into_worker_gaps(ms * MS).awaited).len();
+        let awaited_until = |ms: u64| gaps_in_ms(&silences.clone().into_worker_gaps(ms * MS).awaited).len();
         assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
         let WorkerGaps { gaps, awaited, .. } = silences.into_worker_gaps(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
-        assert_eq!(in_ms(&gaps), expected);
-        assert_eq!(in_ms(&awaited), [(2_001, 3_001), (4_000, 4_500), (5_000, 5_700), (9_000, end)]);
+        assert_eq!(gaps_in_ms(&gaps), expected);
+        assert_eq!(gaps_in_ms(&awaited), [(2_001, 3_001), (4_000, 4_500), (5_000, 5_700), (9_000, end)]);
     }
 
     #[test]
@@ -273,10 +276,10 @@ mod tests {
         silences.clear();
         silences.record_completion(300 * MS, true);
         silences.clear();
-        assert_eq!(in_ms(&silences.clone().into_worker_gaps(u64::MAX).awaited), []);
+        assert_eq!(gaps_in_ms(&silences.clone().into_worker_gaps(u64::MAX).awaited), []);
         silences.note_request_sent(50 * MS);
         silences.record_completion(300 * MS, true);
-        assert_eq!(in_ms(&silences.into_worker_gaps(u64::MAX).awaited), [(50, 300)]);
+        assert_eq!(gaps_in_ms(&silences.into_worker_gaps(u64::MAX).awaited), [(50, 300)]);
     }
 
     #[test]
@@ -296,9 +299,9 @@ mod tests {
         silences.record_completion(2_011 * MS, true);
         let WorkerGaps { gaps, ahead, .. } = silences.into_worker_gaps(u64::MAX);
         let end = u64::MAX / MS;
-        assert_eq!(in_ms(&gaps), [(2, 302), (302, 602), (602, 1_600), (2_011, end)]);
+        assert_eq!(gaps_in_ms(&gaps), [(2, 302), (302, 602), (602, 1_600), (2_011, end)]);
         let times: Vec<(u64, u64)> = (0..=5).map(|n| (300 * n, 300 * n + 300)).collect();
-        assert_eq!(in_ms(&ahead), [&times[..], &[(2_010, end)]].concat());
+        assert_eq!(gaps_in_ms(&ahead), [&times[..], &[(2_010, end)]].concat());
     }
 
     #[test]
@@ -307,7 +310,7 @@ mod tests {
         silences.record_completion(5 * MS, false);
         (0..1_000).for_each(|n| silences.note_sent_ahead(10 * n * MS, 10 * (n + 1) * MS));
         silences.record_completion(9_995 * MS, true);
-        let ahead = in_ms(&silences.into_worker_gaps(u64::MAX).ahead);
+        let ahead = gaps_in_ms(&silences.into_worker_gaps(u64::MAX).ahead);
         assert_eq!((ahead.len(), ahead[0], ahead[AHEAD_MAX - 1]), (AHEAD_MAX, (0, 10), (9_990, 10_000)));
     }
 
@@ -351,7 +354,7 @@ mod tests {
             (vec![gap(0, 200), gap(300, 400), gap(850, 950)], vec![(200, 300), (400, 850)]),
             (vec![gap(50, 950)], vec![]),
         ] {
-            assert_eq!(in_ms(&uncovered_parts(gap(100, 900), &others)), left);
+            assert_eq!(gaps_in_ms(&uncovered_parts(gap(100, 900), &others)), left);
         }
     }
 
@@ -360,12 +363,16 @@ mod tests {
         let some = gaps_between(&[100, 1_300, 1_400, 2_500, 2_600]);
         let others = gaps_between(&[50, 200, 1_350, 2_450, 2_700]);
         let both = common_gaps(&some, &others);
-        assert_eq!(in_ms(&both[..2]), [(200, 1_300), (1_400, 2_450)], "between the last before and the first after");
-        assert_eq!(in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
+        assert_eq!(
+            gaps_in_ms(&both[..2]),
+            [(200, 1_300), (1_400, 2_450)],
+            "between the last before and the first after"
+        );
+        assert_eq!(gaps_in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
         assert_eq!(common_gaps(&others, &some), both, "in any order");
         assert_eq!(common_gaps(&[Gap::ALL], &some), some);
         let busy: Vec<u64> = (0..30).map(|tenth| tenth * 100).collect();
-        assert_eq!(in_ms(&common_gaps(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
+        assert_eq!(gaps_in_ms(&common_gaps(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
     /// The common gaps equal those of a single worker with all completions, however they are distributed.

@@ -74,20 +74,20 @@ fn targets_of_other_protocols_end_runs(context: &Context) {
     ] {
         let address = answering(answer);
         let output = run(context, words, address);
-        assert_ended(&output, &format!("onrush: {address} does not answer in {spoken}: "), said);
+        assert_refused_with(&output, &format!("onrush: {address} does not answer in {spoken}: "), said);
     }
 }
 
 fn ports_expecting_tls_end_runs(context: &Context) {
     let address = answering(EXPECTS_TLS);
     let begins = format!("onrush: {address} answers every request with status 400: ");
-    assert_ended(&run(context, "", address), &begins, ": the server expects TLS at this port; write https://");
+    assert_refused_with(&run(context, "", address), &begins, ": the server expects TLS at this port; write https://");
 }
 
 fn request_runs_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = context.onrush().words("-c2 -n1000000").word(format!("http://{address}/")).run();
-    assert_ended(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
+    assert_refused_with(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
 }
 
 fn searches_end_at_once(context: &Context) {
@@ -100,7 +100,7 @@ fn searches_end_at_once(context: &Context) {
 fn warm_ups_end_at_once(context: &Context) {
     let address = answering(ALERT);
     let output = run(context, "--warmup 60s", address);
-    assert_ended(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
+    assert_refused_with(&output, &format!("onrush: {address} does not answer in HTTP/1.1: "), "; write https://");
 }
 
 fn imitated_tools_continue(context: &Context) {
@@ -169,7 +169,7 @@ fn silent_ports_are_named_with_advice(context: &Context) {
     }
 }
 
-fn assert_ended(output: &ProgramOutput, begins: &str, ends: &str) {
+fn assert_refused_with(output: &ProgramOutput, begins: &str, ends: &str) {
     assert_eq!(output.code, 2, "{output:?}");
     let line = output.stderr.lines().last().unwrap_or_default();
     assert!(line.starts_with(begins) && line.ends_with(ends), "{begins}{ends}: {output:?}");

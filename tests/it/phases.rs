@@ -143,7 +143,7 @@ fn shake_hands_slowly(
 /// OpenSSL sends two tickets after the handshake, and typed text some time after a request.
 fn openssl_tickets_are_no_first_byte(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &[]);
-    let (url, (mut input, lines)) = (openssl.url(), openssl.talk());
+    let (url, (mut input, lines)) = (openssl.url(), openssl.take_streams());
     let typist = thread::spawn(move || {
         let requests = lines.iter().filter(|line| line.starts_with("GET / "));
         for _ in requests.inspect(|_| thread::sleep(FIRST)) {

@@ -176,7 +176,7 @@ fn openssl_tickets_are_resumed(context: &Context) {
 
 fn openssl_renegotiation_is_refused(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &["-tls1_2"]);
-    let (mut input, lines) = openssl.talk();
+    let (mut input, lines) = openssl.take_streams();
     let typist = thread::spawn(move || {
         let mut typed = "r\n";
         for _ in lines.iter().filter(|line| line.starts_with("GET / ")) {

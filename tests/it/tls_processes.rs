@@ -58,8 +58,8 @@ impl Process {
         thread::spawn(move || lines.for_each(|line| drop(said.send(line))));
     }
 
-    /// Standard input and output of the process.
-    pub fn talk(&mut self) -> (ChildStdin, Receiver<String>) {
+    /// Takes standard input, and the lines of output after the one with the port. Panics the second time.
+    pub fn take_streams(&mut self) -> (ChildStdin, Receiver<String>) {
         (self.child.stdin.take().expect("it is piped"), self.lines.take().expect("it is heard"))
     }
 

@@ -151,7 +151,7 @@ impl<B: Backend> Roster<B> {
         (slot.lived, slot.is_counted) = (true, true);
         let is_first = self.connecting.on_established(slot.route, &self.worker_link);
         let depth = if protocol.is_http2() { self.config.streams } else { self.config.depth };
-        let mut live = Live::new(protocol, requests, depth, at, cx.script.new_shelf());
+        let mut live = Live::new(protocol, requests, depth, at, cx.script.new_response_pool());
         live.answered = answered;
         if let Some(transcript) = &mut cx.books.tally.transcript {
             live.frame_readers = live.protocol.frame_readers();

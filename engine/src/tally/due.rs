@@ -163,7 +163,7 @@ impl Tally {
     }
 
     /// Counts further requests that would have been due without a limit on their number.
-    pub fn count_beyond_limit(&mut self, requests: u64) {
+    pub fn count_due_beyond_total(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().beyond += requests;
     }
 

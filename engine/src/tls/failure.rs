@@ -45,7 +45,7 @@ impl LinkFailure {
 }
 
 /// Checks that the first bytes from a server can be TLS.
-pub(super) fn look_at(bytes: &[u8]) -> Result<(), LinkFailure> {
+pub(super) fn check_first_bytes(bytes: &[u8]) -> Result<(), LinkFailure> {
     let is_tls = match bytes {
         [kind, major, ..] => RECORDS.contains(kind) && *major == MAJOR,
         [kind] => RECORDS.contains(kind),
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn first_bytes_distinguish_text_from_tls() {
-        let cause = |bytes: &[u8]| look_at(bytes).map_err(|failure| failure.cause);
+        let cause = |bytes: &[u8]| check_first_bytes(bytes).map_err(|failure| failure.cause);
         assert_eq!(cause(b"\x16\x03\x03\x00\x7a"), Ok(()));
         assert_eq!(cause(b"\x15"), Ok(()));
         assert_eq!(cause(b"HTTP/1.1 400 Bad Request\r\n"), Err(TlsFailure::PlainText));

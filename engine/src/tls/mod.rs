@@ -137,7 +137,7 @@ impl Link {
             return Ok(());
         }
         if !self.is_established {
-            failure::look_at(if self.incoming.is_empty() { bytes } else { &self.incoming })?;
+            failure::check_first_bytes(if self.incoming.is_empty() { bytes } else { &self.incoming })?;
         }
         let mut rest = bytes;
         while !self.incoming.is_empty() && !rest.is_empty() {

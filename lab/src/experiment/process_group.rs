@@ -121,17 +121,16 @@ impl ProcessGroup {
         while is_group_alive(self.id) && Instant::now() < deadline {
             thread::sleep(POLL);
         }
-        self.forget();
+        self.remove_from_live_groups();
     }
 
     /// Lets the background processes of a command that has ended continue.
     pub fn leave(self) {
         self.output.leave_to(self.id);
-        self.forget();
+        self.remove_from_live_groups();
     }
 
-    /// Removes the group from the list of live groups.
-    fn forget(&self) {
+    fn remove_from_live_groups(&self) {
         self.groups.lock().ids.retain(|&id| id != self.id);
     }
 }

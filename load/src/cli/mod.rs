@@ -113,7 +113,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> I
 
 /// Parses a command line that cannot contain a named command; the first argument is the program's name. `show` gets the
 /// resulting plan before anything else uses it, and may change it.
-pub fn parse_shown(
+pub fn parse_with_plan_hook(
     args: &[OsString],
     instead: InsteadOfRun,
     files: &InputFiles,

@@ -16,7 +16,7 @@ pub fn notable_silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
         return Vec::new();
     }
     let least_ns = min_silence_ns(&totals.latency, totals.open_loop.is_some());
-    let with_length = outcome.silences.iter().map(|gap| (*gap, observed_ns(plan, outcome, *gap)));
+    let with_length = outcome.silences.iter().map(|gap| (*gap, observable_gap_ns(plan, outcome, *gap)));
     with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
 }
 
@@ -30,7 +30,7 @@ pub fn min_silence_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
 
 /// Nanoseconds of a gap during which onrush could have noticed a response: it was neither stalled nor held up by its
 /// script, and the current stage had connections.
-pub fn observed_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
+pub fn observable_gap_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
     let not_stalled = uncovered_parts(gap, &outcome.stalls).into_iter();
     let free_ns: u64 = not_stalled.flat_map(|part| uncovered_parts(part, &outcome.in_script)).map(Gap::length_ns).sum();
     let empty_ns =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onrush_plan::Http;
 use onrush_plan::http::Http2Settings;
 use onrush_proto::Code;
-use onrush_proto::http2::{Codes, Http2Counts, Reason, smaller_stream_limit};
+use onrush_proto::http2::{Codes, GoawayReason, Http2Counts, smaller_stream_limit};
 use onrush_stats::Activity;
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
@@ -165,7 +165,7 @@ fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
 /// Returns the texts with which servers ended connections, by the name of the code.
 fn reasons(seen: &Http2Counts) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut reasons = BTreeMap::<String, BTreeMap<String, u64>>::new();
-    for Reason { code, text, times } in &seen.reasons {
+    for GoawayReason { code, text, times } in &seen.reasons {
         *reasons.entry(code.to_string()).or_default().entry(escape(text)).or_default() += times;
     }
     reasons

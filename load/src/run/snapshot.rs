@@ -404,7 +404,7 @@ mod tests {
         Collector::new((0..workers).map(|_| Arc::default()).collect())
     }
 
-    fn row_summary(second: &TimelineRow) -> (u64, u64, u64) {
+    fn bounds_and_completed(second: &TimelineRow) -> (u64, u64, u64) {
         (second.from_ns, second.until_ns, second.figures.completed)
     }
 
@@ -427,12 +427,12 @@ mod tests {
         (0..10).for_each(|tenth| collector.add_interval(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
         assert_eq!(collector.next_finished_row(), None, "the second worker may end here and hand over more");
         collector.add_interval(1, &interval(SECOND_NS, SECOND_NS + TENTH_NS, 100));
-        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((0, SECOND_NS, 1_010)));
+        assert_eq!(collector.next_finished_row().as_ref().map(bounds_and_completed), Some((0, SECOND_NS, 1_010)));
         assert_eq!(collector.next_finished_row(), None);
         collector.end_worker(0, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS, 7));
         collector.end_worker(1, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS + 5, 7));
         let rest = collector.next_remaining_row(SECOND_NS + TENTH_NS + 5);
-        assert_eq!(rest.as_ref().map(row_summary), Some((SECOND_NS, SECOND_NS + TENTH_NS + 5, 115)));
+        assert_eq!(rest.as_ref().map(bounds_and_completed), Some((SECOND_NS, SECOND_NS + TENTH_NS + 5, 115)));
         assert_eq!(collector.next_remaining_row(SECOND_NS + TENTH_NS + 5), None);
     }
 
@@ -441,8 +441,11 @@ mod tests {
         let mut collector = collector(2);
         collector.end_worker(0, &interval(0, 300, 1));
         (0..25).for_each(|tenth| collector.add_interval(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
-        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((0, SECOND_NS, 11)));
-        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((SECOND_NS, 2 * SECOND_NS, 10)));
+        assert_eq!(collector.next_finished_row().as_ref().map(bounds_and_completed), Some((0, SECOND_NS, 11)));
+        assert_eq!(
+            collector.next_finished_row().as_ref().map(bounds_and_completed),
+            Some((SECOND_NS, 2 * SECOND_NS, 10))
+        );
         assert_eq!(collector.next_finished_row(), None);
     }
 

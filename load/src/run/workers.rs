@@ -38,7 +38,7 @@ impl Workers {
                 clock.sleep(length);
                 simulated.advance(clock.elapsed());
             }
-            Self::Remote(remote) => remote.wait(length),
+            Self::Remote(remote) => remote.handle_events_for(length),
         }
     }
 

@@ -84,7 +84,7 @@ pub fn host_functions(
 fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> mlua::Result<()> {
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
-        let copied = of.visit_thread(lua, number, |thread, _| {
+        let copied = of.with_thread_state(lua, number, |thread, _| {
             let value = thread_globals(thread)?.get::<Value>(copy_name(thread, &name)?);
             copy::copy_value(&value.map_err(|error| error.to_string())?, lua, Direction::FromThread)
         });
@@ -92,7 +92,7 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> ml
     };
     let of = Rc::clone(reach);
     let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
-        let set = of.visit_thread(lua, number, |thread, _| {
+        let set = of.with_thread_state(lua, number, |thread, _| {
             let value = copy::copy_value(&value, thread, Direction::ToThread)?;
             thread_globals(thread)?.set(copy_name(thread, &name)?, value).map_err(|error| error.to_string())
         });
@@ -100,17 +100,17 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> ml
     };
     let of = Rc::clone(reach);
     let stop = move |lua: &Lua, number: usize| {
-        Ok(of.visit_thread(lua, number, |_, decided| decided.is_stopped.set(true)).err())
+        Ok(of.with_thread_state(lua, number, |_, decided| decided.is_stopped.set(true)).err())
     };
     let of = Rc::clone(reach);
     let place = move |lua: &Lua, number: usize| {
-        let place = of.visit_thread(lua, number, |_, decided| decided.address.get());
+        let place = of.with_thread_state(lua, number, |_, decided| decided.address.get());
         Ok(place.ok().flatten().map(|place| place.to_string()))
     };
     let of = Rc::clone(reach);
     let set_place = move |lua: &Lua, (number, place): (usize, String)| {
         let place: Option<SocketAddr> = place.parse().ok();
-        Ok(of.visit_thread(lua, number, |_, decided| decided.address.set(place)).err())
+        Ok(of.with_thread_state(lua, number, |_, decided| decided.address.set(place)).err())
     };
     native.raw_set("get", lua.create_function(get)?)?;
     native.raw_set("set", lua.create_function(set)?)?;
@@ -129,7 +129,12 @@ enum StateReach {
 
 impl StateReach {
     /// Accesses thread `number`; `lua` is the requesting state.
-    fn visit_thread<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
+    fn with_thread_state<T>(
+        &self,
+        lua: &Lua,
+        number: usize,
+        look: impl FnOnce(&Lua, &Decisions) -> T,
+    ) -> Result<T, String> {
         match self {
             Self::Own(decisions) => Ok(look(lua, decisions)),
             Self::Others(threads) => match &*lock_holder(&threads[number - 1]) {

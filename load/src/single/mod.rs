@@ -152,7 +152,7 @@ impl RunEnding<'_> {
         self.was_probed = outcome.probe.is_some();
         self.lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone()).collect();
         if matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun) {
-            self.undecided = judging_options(self.plan);
+            self.undecided = judging_option_names(self.plan);
         } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
             self.undecided = vec!["--fail-if verdict"];
         }
@@ -334,8 +334,8 @@ fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     evidence.is_some_and(|evidence| judge::needs_probe(&evidence))
 }
 
-/// Options of the plan that judge the run. A run interrupted by a signal passes none of them.
-fn judging_options(plan: &Plan) -> Vec<&'static str> {
+/// Names of the given options that judge the run. A run interrupted by a signal passes none of them.
+fn judging_option_names(plan: &Plan) -> Vec<&'static str> {
     let asked = [
         ("--fail-if", !plan.output.gates.is_empty()),
         ("--strict", plan.output.is_strict),

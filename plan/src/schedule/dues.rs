@@ -166,7 +166,7 @@ impl Dues {
         }
         let mut rest = self.clone();
         rest.skip_batch(drawn);
-        let number = u64::try_from(rest.stream.grains() / u128::from(Stage::GRAINS)).unwrap_or(u64::MAX);
+        let number = u64::try_from(rest.stream.grains_before_next() / u128::from(Stage::GRAINS)).unwrap_or(u64::MAX);
         rest.stream = DueStream::Counted { number, burst: 1 };
         rest.find_next_due();
         drawn + rest.count_before(until_ns, u64::MAX)
@@ -189,7 +189,7 @@ impl Dues {
     fn find_next_due(&mut self) {
         self.next_ns = u64::MAX;
         while let Some(stage) = self.stages.get(self.stage) {
-            let (rest, all) = (self.stream.grains() - self.stage_grains, stage.grains());
+            let (rest, all) = (self.stream.grains_before_next() - self.stage_grains, stage.grains());
             if rest < all {
                 let due_ns = self.stage_ns.saturating_add(stage.time_of_grain_ns(rest));
                 self.next_ns = if due_ns < self.run_on_until_ns { due_ns } else { u64::MAX };
@@ -231,7 +231,7 @@ impl DueStream {
     }
 
     /// Number of grains of the schedule before the next request.
-    fn grains(&self) -> u128 {
+    fn grains_before_next(&self) -> u128 {
         match self {
             Self::Counted { number, burst } => u128::from(number - number % burst) * u128::from(Stage::GRAINS),
             Self::Drawn { grains, .. } => *grains,

@@ -444,7 +444,7 @@ impl Http2 {
     /// Executes a GOAWAY: which requests the server processes, and why it ends the connection.
     fn end_goaway(&mut self) {
         let Some((last, code)) = self.goaway else { return };
-        self.shared.pool.borrow_mut().seen.note_reason(code, &self.reason);
+        self.shared.pool.borrow_mut().seen.note_goaway_reason(code, &self.reason);
         self.life = Life::Closing;
         // No more streams may be opened, whatever the server would still process.
         let above = last.min(self.sender.last_begun());

@@ -60,7 +60,7 @@ pub(crate) use self::message::Http2Request;
 pub use self::message::is_forbidden_field;
 pub use self::options::Http2Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
-pub use self::seen::{Codes, Http2Counts, Reason, smaller_stream_limit};
+pub use self::seen::{Codes, GoawayReason, Http2Counts, smaller_stream_limit};
 pub use self::settings::STREAMS_ASSUMED;
 pub use self::shared::SharedContext;
 

@@ -26,7 +26,7 @@ pub struct Http2Counts {
     /// GOAWAY frames from servers, by code; a connection may get several.
     pub goaway_received: Codes,
     /// Explanations in the servers' GOAWAY frames, up to 16 different ones.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<GoawayReason>,
     /// GOAWAY frames to servers, by code.
     pub goaway_sent: Codes,
     /// RST_STREAM frames from servers on streams that were open, by code.
@@ -47,7 +47,7 @@ pub struct Http2Counts {
 
 /// An explanation that servers gave in GOAWAY frames.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct GoawayReason {
     /// The error code in those frames.
     pub code: Code,
     /// The first 100 bytes of the text, unescaped.
@@ -109,17 +109,19 @@ impl Http2Counts {
     }
 
     /// Records a GOAWAY's explanation, if it has one.
-    pub(super) fn note_reason(&mut self, code: Code, reason: &[u8]) {
+    pub(super) fn note_goaway_reason(&mut self, code: Code, reason: &[u8]) {
         if !reason.is_empty() {
-            self.add_reason(code, reason, 1);
+            self.count_goaway_reason(code, reason, 1);
         }
     }
 
-    fn add_reason(&mut self, code: Code, text: &[u8], times: u64) {
+    fn count_goaway_reason(&mut self, code: Code, text: &[u8], times: u64) {
         let known = self.reasons.iter().position(|reason| reason.code == code && reason.text == text);
         match known {
             Some(at) => self.reasons[at].times = self.reasons[at].times.saturating_add(times),
-            None if self.reasons.len() < REASONS_MAX => self.reasons.push(Reason { code, text: text.to_vec(), times }),
+            None if self.reasons.len() < REASONS_MAX => {
+                self.reasons.push(GoawayReason { code, text: text.to_vec(), times })
+            }
             None => {}
         }
     }
@@ -132,8 +134,8 @@ impl Http2Counts {
         self.streams_allowed_max = self.streams_allowed_max.max(more.streams_allowed_max);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);
-        for Reason { code, text, times } in &more.reasons {
-            self.add_reason(*code, text, *times);
+        for GoawayReason { code, text, times } in &more.reasons {
+            self.count_goaway_reason(*code, text, *times);
         }
         self.goaway_sent.add(&more.goaway_sent);
         self.reset_received.add(&more.reset_received);

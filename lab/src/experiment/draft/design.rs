@@ -9,7 +9,7 @@ use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{escape_controls, units};
 
-use super::names::{check_distinct_files, factor_file, point_file, slug};
+use super::names::{check_distinct_files, factor_file, result_prefix, slug};
 use super::options::{COMMAND, LIST, OptionMap, SYSCTL, URL, is_digest, nearest_name_hint, redact_value};
 use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
@@ -69,7 +69,7 @@ pub(super) fn decide_experiment(
         let shown = || describe_levels(&factors, &levels);
         let (plan, said) = plan_from_options(&options).map_err(|words| format!("{}{words}", shown()))?;
         warnings.extend(said);
-        let file = point_file(&factors, &levels);
+        let file = result_prefix(&factors, &levels);
         points.push(Point { levels, file, plan, settings: options.settings(), command: options.command() });
     }
     check_distinct_files(&factors, &points)?;

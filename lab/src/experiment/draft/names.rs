@@ -48,7 +48,7 @@ pub(super) fn slug(text: &str) -> String {
 }
 
 /// File-name prefix of the results of a point, short enough for any file system.
-pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
+pub(super) fn result_prefix(factors: &[Factor], levels: &[usize]) -> String {
     let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
     let name = each.collect::<Vec<_>>().join("-");
     if name.is_empty() {

@@ -16,7 +16,7 @@ pub(super) fn resolved_texts(outline: &ExperimentOutline) -> (String, String) {
 }
 
 /// A function that returns the values to write for the values of an option.
-type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
+type ValueFilter = dyn Fn(&str, &[String]) -> Vec<String>;
 
 /// The values of an option without secrets. A script's arguments are redacted together, because an argument may show
 /// that the next one is a secret.
@@ -27,7 +27,7 @@ fn redact_values(key: &str, values: &[String]) -> Vec<String> {
     }
 }
 
-fn resolved_text(outline: &ExperimentOutline, value: &Shown) -> String {
+fn resolved_text(outline: &ExperimentOutline, filter: &ValueFilter) -> String {
     let mut root = Table::new();
     let order = match outline.order {
         Order::Interleaved => "interleaved",
@@ -44,17 +44,17 @@ fn resolved_text(outline: &ExperimentOutline, value: &Shown) -> String {
     root.insert("baseline".to_owned(), Value::Table(baseline));
     let attached = outline.attach.iter().map(|path| Value::from(path.display().to_string()));
     root.insert("attach".to_owned(), Value::Array(attached.collect()));
-    root.insert("run".to_owned(), Value::Table(options(&outline.run, value)));
-    root.insert("factor".to_owned(), Value::Array(outline.factors.iter().map(|each| factor(each, value)).collect()));
+    root.insert("run".to_owned(), Value::Table(options(&outline.run, filter)));
+    root.insert("factor".to_owned(), Value::Array(outline.factors.iter().map(|each| factor(each, filter)).collect()));
     if let Some(target) = &outline.server {
-        root.insert("target".to_owned(), Value::Table(server(target, value)));
+        root.insert("target".to_owned(), Value::Table(server(target, filter)));
     }
-    root.insert("hooks".to_owned(), Value::Table(hooks(&outline.hooks, value)));
+    root.insert("hooks".to_owned(), Value::Table(hooks(&outline.hooks, filter)));
     root.to_string()
 }
 
-fn server(server: &OutlineServer, value: &Shown) -> Table {
-    let one = |key, text: &String| value(key, std::slice::from_ref(text)).concat();
+fn server(server: &OutlineServer, filter: &ValueFilter) -> Table {
+    let one = |key, text: &String| filter(key, std::slice::from_ref(text)).concat();
     table([
         ("command", server.command.as_ref().map(|command| one(COMMAND, command))),
         ("ready", server.ready.as_ref().map(|ready| one(URL, ready))),
@@ -62,8 +62,8 @@ fn server(server: &OutlineServer, value: &Shown) -> Table {
     ])
 }
 
-fn hooks(hooks: &Hooks, value: &Shown) -> Table {
-    let command = |command: &Option<String>| command.as_ref().map(|_| value(COMMAND, command.as_slice()).concat());
+fn hooks(hooks: &Hooks, filter: &ValueFilter) -> Table {
+    let command = |command: &Option<String>| command.as_ref().map(|_| filter(COMMAND, command.as_slice()).concat());
     table([
         ("before_point", command(&hooks.before_point)),
         ("after_point", command(&hooks.after_point)),
@@ -79,9 +79,9 @@ fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
     keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }
 
-fn factor(factor: &OutlineFactor, value: &Shown) -> Value {
+fn factor(factor: &OutlineFactor, filter: &ValueFilter) -> Value {
     let level = |level: &OutlineLevel| {
-        let mut table = options(&OptionMap(level.sets.iter().cloned().collect()), value);
+        let mut table = options(&OptionMap(level.sets.iter().cloned().collect()), filter);
         if let Some(label) = &level.label {
             table.insert("label".to_owned(), label.clone().into());
         }
@@ -93,8 +93,8 @@ fn factor(factor: &OutlineFactor, value: &Shown) -> Value {
     Value::Table(table)
 }
 
-fn options(options: &OptionMap, value: &Shown) -> Table {
-    let shown = |key: &String, values: &[String]| match &value(key, values)[..] {
+fn options(options: &OptionMap, filter: &ValueFilter) -> Table {
+    let shown = |key: &String, values: &[String]| match &filter(key, values)[..] {
         [] => Value::Boolean(true),
         [one] => Value::String(one.clone()),
         several => Value::Array(several.iter().cloned().map(Value::String).collect()),

@@ -274,7 +274,7 @@ fn latencies_of_two_kinds_are_not_averaged() {
 }
 
 #[test]
-fn derived_fields_have_no_column() {
+fn fields_that_follow_from_factors_have_no_column() {
     let folder = TempDir::new().unwrap();
     for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
         let document = fixtures::with_received_bytes(result(0..10), name.len() as u64);

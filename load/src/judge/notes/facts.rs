@@ -49,8 +49,8 @@ impl<'a> NoteFacts<'a> {
         self.document.evidence.as_ref().map_or(planned.into(), |evidence| evidence.load.connections)
     }
 
-    /// Maximum number of requests in flight; `None` if a connection has at most one.
-    pub fn most_in_flight(&self) -> Option<u64> {
+    /// Number of requests that could be in flight; `None` if a connection has at most one.
+    pub fn in_flight_cap(&self) -> Option<u64> {
         self.document.evidence.as_ref()?.load.in_flight_max
     }
 

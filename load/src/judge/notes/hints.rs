@@ -43,7 +43,7 @@ pub fn hint_notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         }),
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
-        hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
+        hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.in_flight_cap().is_some())),
         facts.document.request_log.and_then(lost_log_lines),
         // Noted only if handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),

@@ -436,7 +436,7 @@ impl ScheduledRun<'_> {
         Some(Crowded {
             share: share.min(1.0),
             connections,
-            in_flight: self.facts.most_in_flight(),
+            in_flight: self.facts.in_flight_cap(),
             batch: self.batch_size(),
             unevenly: connections.filter(|connections| connections % threads > 0).map(|_| threads),
             pauses: self.open_loop.paused_s > 0.0,
@@ -453,7 +453,7 @@ impl ScheduledRun<'_> {
 
     fn inflight_option(&self) -> InflightOption {
         let Document { plan, http2, evidence, .. } = self.facts.document;
-        let asked = plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some());
+        let asked = plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.in_flight_cap().is_some());
         let allowed = http2.as_ref().and_then(|http2| http2.streams_allowed).unwrap_or(STREAMS_ASSUMED).max(1);
         InflightOption {
             room: evidence.as_ref().and_then(|evidence| evidence.load.room).unwrap_or_default(),
@@ -470,7 +470,7 @@ impl ScheduledRun<'_> {
 
     /// Maximum number of batches in flight: one per connection, or more over HTTP/2.
     fn most_batches(&self) -> u64 {
-        let most = self.facts.most_in_flight().map(|requests| requests / self.batch_size());
+        let most = self.facts.in_flight_cap().map(|requests| requests / self.batch_size());
         most.unwrap_or_else(|| self.facts.most_connections())
     }
 
@@ -483,7 +483,7 @@ impl ScheduledRun<'_> {
             requests,
             connections: self.facts.most_connections(),
             needed,
-            in_flight: self.facts.most_in_flight(),
+            in_flight: self.facts.in_flight_cap(),
             batch,
             is_staged: self.plan.connection_stages.is_some(),
         })

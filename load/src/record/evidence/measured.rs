@@ -19,7 +19,7 @@ use super::{
 };
 use crate::failure::{Failure, describe_row_cause, is_local_exhaustion};
 use crate::figures::rate::{count_per_second, counted_requests};
-use crate::figures::silences::{min_silence_ns, observed_ns};
+use crate::figures::silences::{min_silence_ns, observable_gap_ns};
 use crate::figures::slope::linear_slope;
 use crate::run::{Outcome, RunEnd, nanos};
 
@@ -231,7 +231,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
         is_mute: counters.bytes_received == 0 && counters.completed == 0 && in_flight > 0,
-        silent_at_end_s: figure(at_end.map_or(0, |gap| observed_ns(plan, outcome, gap)) as f64 / 1e9),
+        silent_at_end_s: figure(at_end.map_or(0, |gap| observable_gap_ns(plan, outcome, gap)) as f64 / 1e9),
         failed_at_end: at_end.is_some_and(|gap| fails_from(outcome, gap.from_ns)),
         silences,
         hottest: outcome.spread.hottest_to_mean().filter(|_| is_spread).map(figure),
@@ -288,7 +288,7 @@ pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<Silence> {
         .open_loop
         .as_ref()
         .map(|_| count_per_second(counted_requests(outcome), outcome.elapsed.as_secs_f64()));
-    let with_heard = outcome.silences.iter().map(|gap| (*gap, observed_ns(plan, outcome, *gap)));
+    let with_heard = outcome.silences.iter().map(|gap| (*gap, observable_gap_ns(plan, outcome, *gap)));
     let long = with_heard.filter(|(gap, heard_ns)| *heard_ns >= least_ns || is_unlikely(*gap, *heard_ns, per_s));
     long.map(|(gap, heard_ns)| silence(gap, heard_ns)).collect()
 }

@@ -160,7 +160,7 @@ impl Formatter for &mut Integers {
 #[cfg(test)]
 mod tests {
     use onrush_proto::Code;
-    use onrush_proto::http2::{Http2Counts, Reason};
+    use onrush_proto::http2::{GoawayReason, Http2Counts};
     use onrush_stats::{Cause, Negotiated, Phase};
 
     use super::*;
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn texts_of_servers_are_admitted() {
         let mut seen = Http2Counts::default();
-        seen.reasons.push(Reason { code: Code::ENHANCE_YOUR_CALM, text: b"max_age".to_vec(), times: 3 });
+        seen.reasons.push(GoawayReason { code: Code::ENHANCE_YOUR_CALM, text: b"max_age".to_vec(), times: 3 });
         assert_eq!(Largest::find_largest(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
     }
 

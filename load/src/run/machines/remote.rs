@@ -114,8 +114,9 @@ impl Remote {
         self.server.send_request(CoordinatorRequest::Start(self.server.to_coordinator_time(start)));
     }
 
-    /// Waits for this long, or until an event arrives.
-    pub fn wait(&mut self, length: Duration) {
+    /// Handles events for up to this long, at least until the first. Orders the end if the run is stopped or overdue,
+    /// and gives up machines that do not end.
+    pub fn handle_events_for(&mut self, length: Duration) {
         let is_overdue = self.started.zip(self.due).is_some_and(|(started, due)| started.elapsed() > due);
         if (self.control.is_stopped() || is_overdue) && self.stopped.is_none() {
             self.stopped = Some(Instant::now());

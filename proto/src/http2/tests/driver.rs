@@ -265,7 +265,7 @@ fn observations_are_counted_over_connections() {
     let mut both = only(Code::new(77));
     both.note(Code::NO_ERROR);
     assert_eq!((&seen.goaway_received, &seen.connections_ended), (&both, &only(Code::new(77))));
-    let because = |code| Reason { code, text: b"because".to_vec(), times: 1 };
+    let because = |code| GoawayReason { code, text: b"because".to_vec(), times: 1 };
     assert_eq!(seen.reasons, [because(Code::NO_ERROR), because(Code::new(77))]);
     assert_eq!(seen.goaway_sent, only(Code::PROTOCOL_ERROR));
     assert_eq!((seen.header_bytes_received, seen.header_bytes_decoded), (6, 7 + 3 + 2));

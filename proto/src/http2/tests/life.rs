@@ -115,7 +115,7 @@ fn reasons_of_goaway_are_kept_and_bounded() {
             input.chunks(size).for_each(|piece| drop(heard(&mut client, piece)));
         }
         let seen = shared.observations();
-        seen.reasons.into_iter().map(|Reason { code, text, times }| (code, text, times)).collect::<Vec<_>>()
+        seen.reasons.into_iter().map(|GoawayReason { code, text, times }| (code, text, times)).collect::<Vec<_>>()
     };
     let ended = |text: &[u8]| {
         let payload = [&0u32.to_be_bytes()[..], &Code::ENHANCE_YOUR_CALM.0.to_be_bytes(), text].concat();

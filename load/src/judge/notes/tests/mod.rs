@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use onrush_plan::http::HttpVersion;
 use onrush_plan::{Dialect, Http, Plan, RequestLogOptions};
-use onrush_proto::http2::{Http2Counts, Reason};
+use onrush_proto::http2::{GoawayReason, Http2Counts};
 use onrush_proto::{Code, Error};
 use onrush_stats::buffers::Sizes;
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
@@ -317,7 +317,7 @@ fn unexplained_connection_errors_are_counted() {
     assert_eq!(ended(&outcome), "INTERNAL_ERROR 2");
     // The server's text is shown with the code.
     let seen = outcome.http2.get_or_insert_default();
-    let reason = |text: &[u8], times| Reason { code: Code::INTERNAL_ERROR, text: text.to_vec(), times };
+    let reason = |text: &[u8], times| GoawayReason { code: Code::INTERNAL_ERROR, text: text.to_vec(), times };
     seen.reasons.extend([reason(b"too many\x1b pings", 2), reason(b"another", 1)]);
     assert_eq!(ended(&outcome), "INTERNAL_ERROR 2 (\"too many\\x1b pings\", for instance)");
     // A stream reset and a code without a name are different errors.
