@@ -237,8 +237,8 @@ impl<B: Backend> Engine<B> {
         self
     }
 
-    /// Makes the engine use these connections before it opens any, and return its own idle ones at the end. `None`: it
-    /// neither takes over nor leaves connections.
+    /// Makes the engine use these connections before it opens any, and return its own idle ones and unused spares at
+    /// the end. `None`: it neither takes over nor leaves connections.
     #[must_use]
     pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
         self.roster.connecting.spares = spares;

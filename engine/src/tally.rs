@@ -373,8 +373,8 @@ impl Tally {
         }
     }
 
-    /// Records the arrivals of a response's first and last byte, before its latency is recorded. Omitted until a
-    /// response arrives in more than one piece.
+    /// Records the arrivals of a response's first and last byte, before its latency is recorded. Records nothing until
+    /// some response has arrived in more than one piece; earlier ones are then added.
     fn record_request_phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
         let is_left_out = self.interval.phases.as_ref().is_some_and(|phases| phases.is_left_out);

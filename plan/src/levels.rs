@@ -65,8 +65,8 @@ impl ConnectionLevels {
         (last, last)
     }
 
-    /// The largest number of connections planned here for at least `least_ns` nanoseconds without a break, before
-    /// `until_ns` nanoseconds after the planned start of measuring.
+    /// The largest number of connections such that at least as many are planned for `least_ns` nanoseconds without a
+    /// break, before `until_ns` nanoseconds after the planned start of measuring.
     pub fn most_held_for(&self, least_ns: u64, until_ns: u64) -> u32 {
         let (mut most, mut beyond) = (0, self.most_in_whole_run() + 1);
         while beyond - most > 1 {

@@ -88,10 +88,10 @@ pub const H2_WINDOW_USUAL: u32 = 65_535;
 /// Largest window, in bytes (RFC 9113, 6.9.1).
 pub const H2_WINDOW_MAX: u32 = (1 << 31) - 1;
 
-/// Smallest limit of a frame's payload, in bytes (RFC 9113, 4.2).
+/// Smallest permitted limit on a frame's payload size, in bytes (RFC 9113, 4.2).
 pub const H2_FRAME_MIN: u32 = 1 << 14;
 
-/// Largest limit of a frame's payload, in bytes (RFC 9113, 4.2).
+/// Largest permitted limit on a frame's payload size, in bytes (RFC 9113, 4.2).
 pub const H2_FRAME_MAX: u32 = (1 << 24) - 1;
 
 /// Largest header table, in bytes: each connection may need as much.

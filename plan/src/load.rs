@@ -11,8 +11,8 @@ pub struct Load {
     /// Connections of all threads together, at least one per thread. If the number varies: the initial number, or with
     /// stages the largest number of any stage.
     pub connections: u32,
-    /// Largest number of connections of all threads together. It exceeds `connections` if connections are added while
-    /// due requests wait for one.
+    /// Limit on the connections of all threads together, at least `connections`. If it is higher, connections are added
+    /// while due requests wait for one.
     pub max_inflight: u32,
 }
 

@@ -48,7 +48,7 @@ pub enum Breach {
     /// Status 101, which HTTP/2 does not have.
     #[error("101 Switching Protocols")]
     Switching,
-    /// A pseudo-field other than `:status`, after other fields, or in trailers.
+    /// A pseudo-header field that is not `:status`, follows a regular field, or appears in trailers.
     #[error("misplaced pseudo-header field")]
     PseudoField,
     /// A name that is empty, or has upper-case letters or invalid bytes.

@@ -39,11 +39,11 @@ impl Kubectl {
         command
     }
 
-    /// Runs `kubectl` and returns its output.
+    /// Runs `kubectl` and returns its standard output.
     ///
     /// # Errors
     ///
-    /// Fails with the error message of `kubectl`, or if the output is too long.
+    /// Fails if `kubectl` cannot be started, with its error message, or if the output is too long.
     pub fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut call = self.start(words)?;
         let mut printed = Vec::new();

@@ -1,4 +1,4 @@
-//! Finds silences: times of a run without a response, exact to the completion.
+//! Finds silences: periods of a run during which no response completed, with exact start and end times.
 //!
 //! Each worker records the long gaps between its own completions. In the intersection of all workers' gaps, no worker
 //! completed anything; such a silence starts and ends with a completion by one of them. If a schedule or a script

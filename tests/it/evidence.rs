@@ -46,7 +46,7 @@ fn assert_accounted(document: &Value) {
 pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
     let (server, scratch) = (target(), Scratch::new("processor"));
     let (output, document) = document(between(context, ":", "times").words(words).word(url(&server, "/")), &scratch);
-    // The last line of `times` is about the children of the shell: `0m0.84s 0m1.02s`.
+    // The last line of the output of `times` is for the shell's children: `0m0.84s 0m1.02s`.
     let line = output.stdout.lines().last().unwrap();
     let [user_s, system_s] = [0, 1].map(|index| -> f64 {
         let time = line.split(' ').nth(index).unwrap();

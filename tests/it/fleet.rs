@@ -169,7 +169,7 @@ fn timed(words: Vec<String>) -> Child {
 /// Processor time of a [`timed`] program, in seconds.
 fn spent_s(program: Child) -> f64 {
     let output = finish(program);
-    // The last line is about the children: `0m0.844s 0m1.020s`.
+    // The last line of the output of `times` is for the shell's children: `0m0.844s 0m1.020s`.
     let line = output.stdout.lines().last().unwrap_or_else(|| panic!("{output:?}"));
     let seconds = |time: &str| time.strip_prefix("0m")?.strip_suffix('s')?.parse::<f64>().ok();
     line.split(' ').map(|time| seconds(time).unwrap_or_else(|| panic!("{output:?}"))).sum()

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::harness::{Onrush, ProgramOutput, Scratch};
 
-/// Frame types.
+// Frame types.
 pub const DATA: u8 = 0;
 pub const HEADERS: u8 = 1;
 pub const RST_STREAM: u8 = 3;

@@ -175,7 +175,10 @@ fn lists_can_name_the_target(context: &Context) {
     assert_eq!(output.requests(), 4);
     let list = scratch.file("paths.txt", "/bytes/1\n");
     let output = context.onrush().words("-n4 --urls").word(list).run_plain();
-    assert!(output.code == 1 && output.stderr.contains("no URL leads to a target; add it, for instance"), "{output:?}");
+    assert!(
+        output.code == 1 && output.stderr.contains("no URL names a host; give the target, for instance"),
+        "{output:?}"
+    );
 }
 
 fn faulty_lists_are_refused_before_sending(context: &Context) {

@@ -299,7 +299,7 @@ fn sums_break_gates_of_their_runs(context: &Context) {
     // A gate that was not judged does not count as passed.
     written(context.onrush().words("-n 200 -c 5").word(url(&server, "/")), &scratch, ["c.json"]);
     let output = merge(&scratch, "a.json c.json -o ac.json");
-    let note = |gate: &str| format!("note: the sum has no gate {gate}: not all results have it\n");
+    let note = |gate: &str| format!("note: gate '{gate}' was not judged for the sum: not all results have it\n");
     assert_eq!((output.code, output.stderr), (0, note("requests>300") + &note("status.5xx>0")));
 }
 

@@ -54,8 +54,8 @@ fn assert_fits(document: &Value, connections: f64) {
     assert!(together <= connections * number(document, "/duration_s") * 1e3, "{together} ms: {document}");
 }
 
-/// If the accept queue of a listening socket is full, Linux drops the SYN, and the client's kernel repeats it after a
-/// second.
+/// If the accept queue of a listening socket is full, Linux drops the SYN, and the client's kernel retransmits it after
+/// a second.
 fn dropped_syns_extend_connect_times(context: &Context) {
     let address = crowded(|mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);

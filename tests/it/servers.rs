@@ -167,7 +167,7 @@ impl LoggingServer {
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::WINCH)
     }
 
-    /// nghttp2's server in plain text, without a log.
+    /// nghttp2's server over plain HTTP, without a log.
     pub fn nghttpd(options: &[&str]) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         let mut command = Command::new("nghttpd");
@@ -176,7 +176,8 @@ impl LoggingServer {
         Self::listening(command.stdout(Stdio::null()).stderr(Stdio::null()), scratch, reserved, Signal::KILL)
     }
 
-    /// Caddy, in plain text or with TLS and the pair in its directory. It logs a line of words and JSON per request.
+    /// Caddy, over plain HTTP, or over TLS with the certificate and key in its directory. It logs a line of words and
+    /// JSON per request.
     pub fn caddy(tls: bool, settings: &str, prepare: impl Fn(&Path)) -> Self {
         let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());

@@ -601,7 +601,7 @@ fn broken_handshakes_are_named(context: &Context) {
 
 /// Reads a client's first bytes, responds and closes.
 fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
-    // Reads the header of a record, and the record.
+    // Reads a record: its header, then its payload.
     let mut header = [0; 5];
     stream.read_exact(&mut header)?;
     stream.read_exact(&mut vec![0; usize::from(u16::from_be_bytes([header[3], header[4]]))])?;

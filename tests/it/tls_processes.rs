@@ -19,7 +19,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Python's server with TLS, which requests a certificate signed by `ca`.
+    /// Python's `http.server` over TLS; it requests a client certificate signed by `ca`.
     pub fn python(pair: &Pair, ca: &str) -> Self {
         let scratch = Scratch::new("tls");
         write(pair, scratch.path());

@@ -26,8 +26,8 @@ fn warm_ups_measure_nothing(context: &Context) {
     {
         let (output, document) = document(program.words(words).words("-t1 -c4").word(&slow), &scratch);
         let (requests, duration_s) = (output.requests(), number(&document, "/duration_s"));
-        // Four connections get at most a hundred responses per second each, and responses to requests in flight at the
-        // start.
+        // Each of the four connections gets at most a hundred responses per second, plus one to a request in flight at
+        // the start.
         assert!(requests > 0 && requests as f64 <= 4.0 * (duration_s / 0.01 + 1.0), "{output:?}");
         assert!(duration_s >= least_s, "{output:?}");
         let service = &document["latency"]["service"];

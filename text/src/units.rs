@@ -97,7 +97,7 @@ pub fn format_share(part: u64, whole: u64) -> String {
     format_percent(part, whole).unwrap_or_else(|| format!("{} of {}", format_thousands(part), format_thousands(whole)))
 }
 
-/// A share with its noun: `10 % of 1,000 requests`, `5 of 14 requests`.
+/// Like [`format_share`], with the noun, given in the singular: `10 % of 1,000 requests`, `5 of 14 requests`.
 pub fn format_share_of(part: u64, whole: u64, noun: &str) -> String {
     format!(
         "{} of {}",

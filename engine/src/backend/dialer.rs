@@ -152,7 +152,8 @@ impl Dialer {
         is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
     }
 
-    /// Opens a connection. `Ok`: the connect is in progress or complete; the first readiness event shows which.
+    /// Starts a connection, stepping over local ports that are taken. After `Ok`, the connect may still fail: it has
+    /// ended at the first readiness event, and the socket's error says how.
     pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
         let Dial { fd, pair } = self.create_socket(address).map_err(DialError::Failed)?;
         self.start_connect(&fd, pair, address)?;

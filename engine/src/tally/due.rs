@@ -38,7 +38,7 @@ impl Tally {
         if request.is_after { None } else { run_on.take_outcome_place(1) }
     }
 
-    /// Records the age at the start of measuring of a request that was due at `due`, before that.
+    /// Records how old a request, due at `due` before measuring started, was at that start.
     pub fn record_carried_age(&mut self, due: Nanos) {
         let age_ns = self.start.since(due);
         self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);

@@ -46,8 +46,8 @@ pub fn read_side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, S
 /// Maximum number of files that are read in search of an example.
 const TRIED_MAX: usize = 10;
 
-/// An example for a command without inputs, in one line: files in this folder that can be compared, or how to make
-/// some.
+/// The message for `onrush compare` without arguments, in one line: what to name, with examples from this folder, or
+/// how to make results.
 pub fn input_example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()

@@ -20,8 +20,8 @@ pub struct SavedRun {
     pub threads: Option<u64>,
     /// Number of connections.
     pub connections: Option<u64>,
-    /// The requested rate, in requests per second, with the rates of several stages in one text; `None` in a closed
-    /// loop.
+    /// The requested rate, in requests per second; the rates of several stages are joined into one string. `None` in a
+    /// closed loop.
     pub rate: Option<String>,
     /// Varied factors with their levels, in the order of the file name.
     pub factors: Vec<(String, String)>,
@@ -116,8 +116,8 @@ impl SavedRun {
         self.position.as_ref().is_some_and(|position| position.failed.is_some())
     }
 
-    /// The reason for excluding the run from comparisons: its experiment marked it as failed, it ended early, or it has
-    /// no response. `None` if the run is sound.
+    /// The reason for excluding the run from comparisons: its experiment marked it as failed, it ended early, or it
+    /// received no responses. `None` if the run is sound.
     pub fn failure(&self) -> Option<String> {
         let failed = self.position.as_ref().and_then(|position| position.failed.clone());
         let flaw = self.document.as_deref().and_then(Document::flaw);

@@ -19,7 +19,7 @@ pub(super) fn foreign_option_hint(spelling: &str, typed: &str) -> Option<String>
     }
 }
 
-/// True if another tool has an option with this spelling, including the dashes.
+/// True if another tool has an option with this spelling (with its dashes) and onrush has none.
 pub(super) fn is_foreign(spelling: &str) -> bool {
     FOREIGN.iter().any(|row| has_spelling(row, spelling))
 }

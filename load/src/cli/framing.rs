@@ -6,9 +6,9 @@ use onrush_text::units::format_count;
 
 /// A warning if a typed header ends the body at a different place.
 ///
-/// Only for `--once`, because a run shows the effect of such a request by its statuses and missing responses. There is
-/// one exception: after a `Content-Length` that is too small, a server may take the rest of the body for the method of
-/// the next request and respond as usual.
+/// Only for `--once`: in a run, statuses and missing responses reveal the mismatch. There is one exception: after a
+/// `Content-Length` that is too small, a server may take the rest of the body for the method of the next request and
+/// respond as usual.
 pub(super) fn framing_warning(request: &Request, body: Option<&FileContents>, once: bool) -> Option<String> {
     let body = body.and_then(|body| body.contents().ok()).unwrap_or_default();
     let of = |wanted: &'static str| request.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));

@@ -202,7 +202,7 @@ fn typography_hint(word: &OsStr) -> Option<String> {
     let word = word.to_str()?;
     let first = word.chars().next()?;
     if QUOTES.contains(&first) {
-        return Some(format!("'{first}' quotes nothing in a shell; write ' or \""));
+        return Some(format!("'{first}' is not a quote character in the shell; write ' or \""));
     }
     let name = word.trim_start_matches('-').strip_prefix(DASHES)?.trim_start_matches('-').split('=').next()?;
     // The text after a letter may be a value, and may be secret.
@@ -211,7 +211,7 @@ fn typography_hint(word: &OsStr) -> Option<String> {
         None => format!("-{}", name.chars().next().filter(|&letter| flags::by_letter(letter).is_some())?),
     };
     let dash = word.chars().find(|character| DASHES.contains(character))?;
-    Some(format!("'{dash}' begins no option, it is not a hyphen; write {option}"))
+    Some(format!("'{dash}' is a typographic dash, not '-'; write {option}"))
 }
 
 /// The first name that starts with the typed word, else the most similar one if it is similar enough, else one with a
@@ -359,12 +359,12 @@ mod tests {
             stray_word_hint(&words, false, None)
         };
         for (line, expected) in [
-            ("\u{2013}c10 http://h/", "'\u{2013}' begins no option, it is not a hyphen; write -c"),
-            ("http://h/ \u{2013}HA:zebra", "'\u{2013}' begins no option, it is not a hyphen; write -H"),
-            ("\u{2014}duration=5s http://h/", "'\u{2014}' begins no option, it is not a hyphen; write --duration"),
-            ("\u{2013}-latency http://h/", "'\u{2013}' begins no option, it is not a hyphen; write --latency"),
-            ("http://h/ -\u{2011}latency", "'\u{2011}' begins no option, it is not a hyphen; write --latency"),
-            ("\u{201c}http://h/\u{201d}", "'\u{201c}' quotes nothing in a shell; write ' or \""),
+            ("\u{2013}c10 http://h/", "'\u{2013}' is a typographic dash, not '-'; write -c"),
+            ("http://h/ \u{2013}HA:zebra", "'\u{2013}' is a typographic dash, not '-'; write -H"),
+            ("\u{2014}duration=5s http://h/", "'\u{2014}' is a typographic dash, not '-'; write --duration"),
+            ("\u{2013}-latency http://h/", "'\u{2013}' is a typographic dash, not '-'; write --latency"),
+            ("http://h/ -\u{2011}latency", "'\u{2011}' is a typographic dash, not '-'; write --latency"),
+            ("\u{201c}http://h/\u{201d}", "'\u{201c}' is not a quote character in the shell; write ' or \""),
         ] {
             assert_eq!(said(line).as_deref(), Some(expected), "{line}");
         }

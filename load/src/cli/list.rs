@@ -32,7 +32,7 @@ pub(super) fn first_list_url(file: &FileContents) -> Result<&str, PlanRefusal> {
     let url = file.contents().ok().and_then(Entries::first_url);
     url.ok_or_else(|| {
         PlanRefusal::Misused(format!(
-            "--urls {:?}: no URL leads to a target; add it, for instance http://127.0.0.1:8080",
+            "--urls {:?}: no URL names a host; give the target, for instance http://127.0.0.1:8080",
             file.name
         ))
     })

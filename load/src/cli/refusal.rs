@@ -13,7 +13,7 @@ use super::spelling::Spelling;
 pub enum PlanRefusal {
     /// No error: help was requested.
     Help(Length),
-    /// An error that only the usage explains.
+    /// An error without a message of its own: only the usage is printed.
     Usage,
     /// A wrong command line: one line, after the program's name.
     Misused(String),

@@ -425,7 +425,8 @@ fn order_headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
     headers
 }
 
-/// The body that `--body` sets: a text, the contents of a file, or standard input. The error says what is wrong.
+/// The body that `--body` sets: as typed, the contents of a file (`@FILE`), or standard input (`@-`). The error says
+/// what is wrong.
 pub(super) fn read_body(typed: &OsStr, files: &InputFiles) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
@@ -521,7 +522,10 @@ mod tests {
             (": b", Err("no name before the colon; write 'Name: value'")),
             ("'A: c'", Err("a quotation mark before the name; leave it out")),
             ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
-            ("\u{201c}A: c", Err("a typographic quotation mark, which quotes nothing in a shell; write ' or \"")),
+            (
+                "\u{201c}A: c",
+                Err("a typographic quotation mark, which is not a quote character in the shell; write ' or \""),
+            ),
             ("A: b\r\nC: d", Err("a control character in the value; leave it out")),
         ];
         for (text, expected) in table {

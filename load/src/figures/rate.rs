@@ -54,7 +54,7 @@ pub fn requested_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
 /// The number of requests in flight at the end with a target that keeps up, plus two standard deviations.
 ///
 /// With constant latencies, this number is the rate of the last moments times the mean latency of the first third of
-/// the responses (Little's law). If slow responses are still missing among those, it is the number in flight after a
+/// the responses (Little's law). If those do not yet include the slow responses, it is the number in flight after a
 /// third of the time. For a steadily growing queue, the first is a sixth of the number in flight at the end, the second
 /// a third.
 ///

@@ -63,13 +63,16 @@ pub(super) fn judge_sum(sum: &mut Document, read: impl Fn(&str) -> Option<Condit
         let judged = judged.filter(|judged| !judged.terms.iter().enumerate().any(is_lost));
         match judged {
             _ if same.len() < runs.len() => missing.push((condition, "not all results have it")),
-            None => missing.push((condition, "its figure is unknown for all of them together")),
+            None => missing.push((condition, "its value is unknown for the combined results")),
             Some(judged) => gates.push(judged),
         }
     }
     sum.gates = gates;
     for (condition, why) in missing {
-        let note = Note::doubt(NoteId::NoGate, format!("the sum has no gate {}: {why}", escape_controls(&condition)));
+        let note = Note::doubt(
+            NoteId::NoGate,
+            format!("gate '{}' was not judged for the sum: {why}", escape_controls(&condition)),
+        );
         if !sum.notes.contains(&note) {
             sum.notes.push(note);
         }
@@ -545,8 +548,8 @@ mod tests {
         let conditions = |document: &Document| document.gates.iter().map(Gate::condition).collect::<Vec<_>>().join(" ");
         let has = |document: &Document, note: &str| document.notes.iter().filter(|it| it.text == note).count();
         let (lacks, lost) = (
-            "the sum has no gate errors: not all results have it",
-            "the sum has no gate errors: its figure is unknown for all of them together",
+            "gate 'errors' was not judged for the sum: not all results have it",
+            "gate 'errors' was not judged for the sum: its value is unknown for the combined results",
         );
         let both = sum(&[result(&["errors", "requests"], 1), result(&["requests", "errors"], 2)]);
         assert_eq!((conditions(&both).as_str(), has(&both, lacks) + has(&both, lost)), ("errors requests", 0));

@@ -121,13 +121,12 @@ impl MeasuredRate {
         f64::from(self.in_flight) / self.per_tick
     }
 
-    /// Rate with a dispersion at least as large as the run suggests.
+    /// This rate, with a dispersion of at least half that of `run`.
     pub fn with_minimum_dispersion(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// Rate with a credible dispersion. If the run is too short for a reliable one, that of a Poisson process is the
-    /// maximum.
+    /// This rate, with a dispersion of at most 1, as of a Poisson process, if the run is too short for a reliable one.
     pub fn with_capped_dispersion(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }

@@ -229,7 +229,7 @@ pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '
 pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
     if name.starts_with(QUOTES) {
-        return Err("a typographic quotation mark, which quotes nothing in a shell; write ' or \"");
+        return Err("a typographic quotation mark, which is not a quote character in the shell; write ' or \"");
     }
     if name.starts_with(['\'', '"']) {
         return Err("a quotation mark before the name; leave it out");

@@ -69,7 +69,7 @@ impl RequestNumbering {
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
-            // A run never completes a longer cycle.
+            // Saturating is fine: no run is long enough to complete such a cycle.
             self.length = (self.length / gcd(self.length, turn)).saturating_mul(turn);
         }
         let (worker, workers) = self.worker;

@@ -3,7 +3,8 @@
 //! The C library's functions are unsuitable: `system` ignores SIGINT and SIGQUIT in the whole process while a command
 //! runs, and commands of a worker's thread inherit its blocked signals. So each command gets its own process group, and
 //! signals that end the program are passed on to it. If standard input is a terminal, commands stay in the program's
-//! group, so that they can read from the terminal and its keys reach them; other signals then reach only the shell.
+//! group, so that they can read from the terminal and get its signals, such as Ctrl-C; other signals then reach only
+//! the shell.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, c_int};

@@ -103,7 +103,7 @@ impl KnownSecrets {
         Self { spellings: found.iter().flat_map(|piece| spellings(piece)).collect(), are_shown: false }
     }
 
-    /// The bytes of a message or an output, without these secrets and without the values of secret names.
+    /// Redacts these secrets, and the values of names that denote secrets, from a message or from output.
     pub fn redact(&self, bytes: &[u8]) -> Vec<u8> {
         if self.are_shown {
             return bytes.to_vec();
@@ -113,7 +113,7 @@ impl KnownSecrets {
         without(&hidden, &places(&hidden, true))
     }
 
-    /// A sentence, redacted in the same way.
+    /// Redacts a sentence like [`Self::redact`].
     pub fn redact_in(&self, text: &str) -> String {
         String::from_utf8_lossy(&self.redact(text.as_bytes())).into_owned()
     }

@@ -52,7 +52,8 @@ pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-/// Matches of `find` in a text as it is and in the decoded text, as places in the text, in order and without overlaps.
+/// Places of the matches of `find` in bytes as they are, and with percent-encoding undone once. In order; overlapping
+/// places are merged.
 pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut places = find(text);
     if text.contains(&b'%') {

@@ -33,7 +33,7 @@ pub struct ReadableData {
     pub bytes: u64,
     /// True if the last frame ends the stream.
     pub ends: bool,
-    /// The bytes, or their beginning.
+    /// The body bytes, possibly truncated.
     pub body: Vec<u8>,
 }
 

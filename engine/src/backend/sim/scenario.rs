@@ -96,7 +96,7 @@ pub struct Scenario {
     pub uneven: bool,
     /// Idle time after which the server closes a connection, in microseconds; zero: never.
     pub idle_us: f64,
-    /// Number of connections that can be open at a time before local ports run out; zero: unlimited.
+    /// Number of connections that each thread can have open at a time before local ports run out; zero: unlimited.
     pub ports: usize,
     /// The addresses that accept connections; all others refuse. Empty: all accept.
     pub listens: HashSet<IpAddr>,

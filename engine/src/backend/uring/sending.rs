@@ -130,8 +130,8 @@ impl Uring {
         Some(What::Sent(Err(outcome.err().filter(|errno| *errno != Errno::AGAIN).unwrap_or(Errno::CONNABORTED))))
     }
 
-    /// Handles the end of a send. The rest of an incomplete send is sent next. If the engine already counts the send as
-    /// accepted, only a failure is reported.
+    /// Handles the completion of a send. The rest of an incomplete send is sent next. If the engine already counts the
+    /// send as accepted, only a failure is reported.
     pub(super) fn on_sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let mut sending = self.sockets[conn.index()].sending.take()?;
         let is_told = sending.is_told;

@@ -13,7 +13,7 @@ use crate::record::{Document, Http2, Note, NoteId, OTHER};
 /// Closed windows are noted if they held up request bodies for this share of the connections' total time.
 const WINDOW: f64 = 0.01;
 
-/// Requests sent again are noted above this share of the responses.
+/// Resent requests are noted if they exceed this share of the responses.
 const RETURNED: f64 = 0.01;
 
 /// All notes about HTTP/2. `more` is the verdict's advice on more connections.

@@ -27,7 +27,8 @@ pub fn early_responses(document: &Document) -> Option<Note> {
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
 }
 
-/// The note on unexpected statuses; `None` unless one class of them is frequent.
+/// The note on unexpected statuses: any status but the expected ones, or, if the user set none, any class but 2xx that
+/// is frequent.
 pub fn status_note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;

@@ -88,7 +88,8 @@ fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
 }
 
-/// A rate that the target did not keep up with.
+/// A rate that was not reached, or reached only with failures or a growing backlog. The limit may be the target, the
+/// requests in flight, or unclear.
 pub(super) fn rule_on_overload(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked = format!(

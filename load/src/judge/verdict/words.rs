@@ -2,7 +2,7 @@
 
 use onrush_text::units::format_thousands;
 
-/// A time in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
+/// Formats a duration given in microseconds: `23 µs`, `1.30 ms`, `2.0 s`.
 pub fn format_time(us: f64) -> String {
     match us {
         _ if us >= 1e6 => format_seconds(us / 1e6),
@@ -13,13 +13,12 @@ pub fn format_time(us: f64) -> String {
     }
 }
 
-/// A time in seconds: `2.0 s`, or `40 ms` if short.
+/// Formats a duration given in seconds: `2.0 s`, or `40 ms` if short.
 pub fn format_seconds(seconds: f64) -> String {
     if seconds >= 0.095 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
-/// A share (0 to 1) in percent, with at least two significant digits: `98 %`, `0.13 %`; zero is `0
-/// %`.
+/// Formats a share (0 to 1) in percent, with at least two significant digits: `98 %`, `0.13 %`; zero is `0 %`.
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent >= 9.95 || percent == 0.0 {
@@ -32,7 +31,7 @@ pub fn format_percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// A number, with decimals only if it is below a hundred: `2,950`, `9.5`.
+/// Formats a number, with decimals only if it is below a hundred: `2,950`, `9.5`.
 pub fn format_number(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();

@@ -47,7 +47,8 @@ pub struct NoAddress {
     remedy: &'static str,
 }
 
-/// Handle to the coordinator's thread, which ends when this is dropped.
+/// Handle to the coordinator's thread. Dropping it dismisses the workers, and blocks for up to a second until they have
+/// hung up; the thread ends soon after.
 pub struct CoordinatorServer {
     /// `None` once there are no more requests.
     asks: Option<Sender<CoordinatorRequest>>,
@@ -422,7 +423,8 @@ impl CoordinatorThread {
     }
 }
 
-/// Describes a version mismatch between two programs.
+/// Describes the other of two programs that cannot work together: its version, or, if the versions are equal, another
+/// build.
 pub(super) fn describe_version_mismatch(theirs: &str, ours: &str) -> String {
     match theirs == ours {
         true => format!("another build of onrush {ours}"),

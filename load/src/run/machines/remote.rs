@@ -43,7 +43,7 @@ pub struct Remote {
     started: Option<Instant>,
     /// Time of the order to end.
     stopped: Option<Instant>,
-    /// Time by which all machines should have ended, since the start.
+    /// Time since the start by which all machines should have finished.
     due: Option<Duration>,
     /// Machines that a signal ended, with the reason and the time. The signal may also arrive here, which ends the run
     /// everywhere.

@@ -1,4 +1,4 @@
-//! Disturbances of the machine: stolen time, wall-clock steps, accept-queue overflows.
+//! Interference on the machine: steal time, wall-clock steps, accept-queue overflows.
 
 use std::fs;
 

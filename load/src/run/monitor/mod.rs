@@ -38,7 +38,7 @@ use crate::resolve::Addresses;
 /// Maximum wait of a run for the first search.
 const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 
-/// Watches the target and the machine until the end of the run, or until dropped.
+/// Watches the target and the machine until [`Self::stop_watching`], which returns the report, or until dropped.
 pub struct Monitor {
     orders: Arc<PollerOrders>,
     thread: Option<JoinHandle<MonitorReport>>,

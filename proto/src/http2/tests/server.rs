@@ -74,7 +74,7 @@ pub fn window(stream: u32, increment: u32) -> Vec<u8> {
     frame(stream, "", "WINDOW_UPDATE", &increment.to_be_bytes())
 }
 
-/// GOAWAY, with an explanation.
+/// GOAWAY: streams above `last` will not be processed. The debug data is `because`.
 pub fn goaway(last: u32, code: Code) -> Vec<u8> {
     frame(0, "", "GOAWAY", &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"because"].concat())
 }

@@ -225,7 +225,7 @@ fn answer(outcome: &mut Outcome, statuses: &[(u16, u64)], location: Option<&str>
 fn receive_bodies(outcome: &mut Outcome, bytes_each: u64) {
     let counters = &mut outcome.totals.counters;
     counters.occupancy.in_flight_ns = 4 * counters.occupancy.busy_ns;
-    // Requests left in flight by the warm-up also received bytes.
+    // Responses to requests left in flight by the warm-up count as received bytes, too.
     counters.carried = 40;
     let data_bytes_received = (counters.started + 40) * bytes_each;
     let seen = outcome.http2.get_or_insert_default();
