@@ -6,12 +6,12 @@ use onrush_proto::{Nanos, Request, StreamId};
 
 use super::open_request::{OpenRequest, Watched};
 
-/// The requests in flight on one connection: a hash table with open addressing. Protocols number their streams in
-/// order, so the lower bits of a number are as good as any hash. HTTP/2's numbers are odd.
+/// The requests in flight on one connection: a hash table with open addressing. Protocols assign stream IDs in order,
+/// so the lower bits of an ID are as good as any hash. HTTP/2's IDs are odd.
 #[derive(Debug)]
 pub struct OpenRequests {
-    /// A power of two places. Half of them are free, so that a search ends soon, unless the stream numbers are
-    /// consecutive: then each request is at its home.
+    /// A power of two places. Half of them are free, so that a search ends soon, unless the stream IDs are consecutive:
+    /// then each request is at its home.
     places: Vec<Option<OpenRequest>>,
     /// Number of requests, including the rest of a batch.
     count: usize,

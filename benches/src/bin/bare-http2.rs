@@ -1,5 +1,5 @@
-//! The limit of an HTTP/2 generator on io_uring: frames are encoded once and differ only in the stream number, and only
-//! the frame headers of received bytes are read.
+//! The limit of an HTTP/2 generator on io_uring: frames are encoded once and differ only in the stream ID, and only the
+//! frame headers of received bytes are read.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// HEADERS with END_STREAM and END_HEADERS for GET /, without a stream number.
+/// HEADERS with END_STREAM and END_HEADERS for GET /, without a stream ID.
 fn request(authority: &str) -> Vec<u8> {
     // Static indices, and the authority as a literal without indexing (RFC 7541, 6).
     let block = [&[0x82, 0x86, 0x84, 0x01, authority.len() as u8], authority.as_bytes()].concat();

@@ -34,7 +34,7 @@ pub struct Epoll {
     poll: Poll,
     dialer: Dialer,
     clock: Clock,
-    /// Indexed by connection, up to the highest number ever connected.
+    /// Indexed by connection, up to the highest ID ever connected.
     sockets: Vec<Socket>,
     /// Unhandled readiness events of the kernel.
     events: Vec<epoll::Event>,
@@ -57,7 +57,7 @@ pub struct Epoll {
 #[derive(Default)]
 struct Socket {
     fd: Option<OwnedFd>,
-    /// Distinguishes events of this connection from those of an earlier one with the same number.
+    /// Distinguishes events of this connection from those of an earlier one with the same ID.
     generation: u32,
     connecting: bool,
     delay: Delay,

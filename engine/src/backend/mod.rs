@@ -7,7 +7,7 @@
 //! # What every backend provides
 //!
 //! * The engine names connections by small numbers ([`ConnId`]) and reuses them. After [`Backend::close`] no event of
-//!   the closed connection is reported, even when its number is in use again.
+//!   the closed connection is reported, even when its ID is in use again.
 //! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful
 //!   connect, everything that arrives is reported, without further calls, until the end of the stream or an error.
 //! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
@@ -56,7 +56,7 @@ use onrush_stats::{BufferSizes, TcpInfo};
 pub struct ConnId(pub u32);
 
 impl ConnId {
-    /// The connection's number, as an index into a list.
+    /// The ID as an index into a list.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -29,7 +29,7 @@ pub(super) struct Journal {
 pub(super) struct Record {
     /// The boot and the network namespace in which the changes were made.
     pub here: KernelNamespace,
-    /// Number of the process that made the changes.
+    /// ID of the process that made the changes.
     pub pid: u32,
     /// The changes, each with its setting, in the order in which the settings were first changed.
     pub changes: Vec<SettingChange>,

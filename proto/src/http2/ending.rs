@@ -48,43 +48,43 @@ pub(super) enum DrainState {
 
 impl Http2 {
     /// Ends a stream that the server has ended.
-    pub(super) fn finish_stream(&mut self, number: u32) {
-        let Some(stream) = self.remove_stream(number) else { return };
+    pub(super) fn finish_stream(&mut self, id: u32) {
+        let Some(stream) = self.remove_stream(id) else { return };
         match stream.response.end_of_stream() {
             // The server does not want the rest of the upload.
             Ok(grpc_status) => {
                 let is_early = stream.message.is_some();
-                self.complete_response(number, grpc_status, is_early, is_early);
+                self.complete_response(id, grpc_status, is_early, is_early);
             }
-            Err(breach) => self.fail_stream(number, breach),
+            Err(breach) => self.fail_stream(id, breach),
         }
     }
 
     /// Completes the response on a removed stream; `cancels`: the stream is still open on one side.
-    pub(super) fn complete_response(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
+    pub(super) fn complete_response(&mut self, id: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
-            self.send_reset(number, Code::CANCEL);
+            self.send_reset(id, Code::CANCEL);
         }
         self.patience = PATIENCE;
-        self.end = Some(Event::Complete { stream: StreamId(number), grpc_status, is_early });
+        self.end = Some(Event::Complete { stream: StreamId(id), grpc_status, is_early });
         self.note_stream_end();
     }
 
     /// Resets a stream that violates the protocol.
-    pub(super) fn reset_stream(&mut self, number: u32, breach: Breach) {
-        if self.remove_stream(number).is_some() {
-            self.fail_stream(number, breach);
+    pub(super) fn reset_stream(&mut self, id: u32, breach: Breach) {
+        if self.remove_stream(id).is_some() {
+            self.fail_stream(id, breach);
         }
     }
 
-    fn fail_stream(&mut self, number: u32, breach: Breach) {
-        self.send_reset(number, breach.code());
-        self.report_failure(number, Error::Breach(breach), false);
+    fn fail_stream(&mut self, id: u32, breach: Breach) {
+        self.send_reset(id, breach.code());
+        self.report_failure(id, Error::Breach(breach), false);
     }
 
-    pub(super) fn send_reset(&mut self, number: u32, code: Code) {
-        frame::write_reset(self.sender.control_buffer(), number, code);
-        self.resets.remember_stream(number);
+    pub(super) fn send_reset(&mut self, id: u32, code: Code) {
+        frame::write_reset(self.sender.control_buffer(), id, code);
+        self.resets.remember_stream(id);
         self.shared.pool.borrow_mut().seen.reset_sent.note(code);
     }
 
@@ -94,9 +94,9 @@ impl Http2 {
     }
 
     /// Reports the failure of a request that is no longer open.
-    pub(super) fn report_failure(&mut self, number: u32, error: Error, retryable: bool) {
+    pub(super) fn report_failure(&mut self, id: u32, error: Error, retryable: bool) {
         self.patience = PATIENCE;
-        self.end = Some(Event::Failed { stream: StreamId(number), error, retryable });
+        self.end = Some(Event::Failed { stream: StreamId(id), error, retryable });
         self.note_stream_end();
     }
 
@@ -109,10 +109,10 @@ impl Http2 {
     }
 
     /// Closes a stream, if it is open.
-    pub(super) fn remove_stream(&mut self, number: u32) -> Option<Stream> {
-        let stream = self.streams.remove(number)?;
+    pub(super) fn remove_stream(&mut self, id: u32) -> Option<Stream> {
+        let stream = self.streams.remove(id)?;
         if stream.message.is_some() {
-            self.sender.drop_message(number, &self.streams);
+            self.sender.drop_message(id, &self.streams);
         }
         Some(stream)
     }
@@ -141,7 +141,7 @@ impl Http2 {
         self.block.free_bytes(&mut self.shared.pool.borrow_mut().blocks);
     }
 
-    /// Fails the requests on streams above a number.
+    /// Fails the requests on streams above an ID.
     pub(super) fn fail_streams_above(&mut self, above: u32, why: FailureReason) {
         if self.streams.first_above(above).is_some() {
             self.failing = Some(FailingRequests { above, why });
@@ -151,17 +151,17 @@ impl Http2 {
     /// Reports the next of the requests that fail together.
     pub(super) fn poll_failing_request(&mut self) -> Option<Event> {
         let failing = self.failing.as_mut()?;
-        let Some(number) = self.streams.first_above(failing.above) else {
+        let Some(id) = self.streams.first_above(failing.above) else {
             self.failing = None;
             return None;
         };
-        failing.above = number;
+        failing.above = id;
         let why = failing.why;
-        let is_reading = self.block.stream == Some(number);
-        let stream = self.remove_stream(number)?;
+        let is_reading = self.block.stream == Some(id);
+        let stream = self.remove_stream(id)?;
         let is_answered = stream.response.phase() == ResponsePhase::Body;
         let may_be_accepted = !self.shared.options.is_told_at_once || self.sender.has_accepted(stream.headers_end);
-        let has_left = is_answered || (self.sender.has_begun(number) && may_be_accepted);
+        let has_left = is_answered || (self.sender.has_begun(id) && may_be_accepted);
         let error = match (why, stream.response.phase()) {
             (FailureReason::Unprocessed(code), _) => Error::GoAway(code),
             (FailureReason::Error(error), _) => error,
@@ -175,6 +175,6 @@ impl Http2 {
         };
         let is_unprocessed = matches!(why, FailureReason::Unprocessed(_)) && !is_answered;
         let retryable = is_unprocessed || !has_left;
-        Some(Event::Failed { stream: StreamId(number), error, retryable })
+        Some(Event::Failed { stream: StreamId(id), error, retryable })
     }
 }

@@ -31,9 +31,9 @@ impl Http2 {
             FramePart::Data => {
                 let used = self.reader.take_payload(bytes, self.reader.padding);
                 if self.shared.options.wants_body && used > 0 {
-                    let number = self.reader.frame.stream;
-                    if self.streams.has(number) {
-                        self.event = Some(Event::Data { stream: StreamId(number), range: at..at + used });
+                    let id = self.reader.frame.stream;
+                    if self.streams.has(id) {
+                        self.event = Some(Event::Data { stream: StreamId(id), range: at..at + used });
                     }
                 }
                 if self.reader.left == self.reader.padding {
@@ -139,7 +139,7 @@ impl Http2 {
 
     /// Begins DATA. All of it counts for flow control, including padding, even if its stream has ended.
     fn begin_data(&mut self, frame: FrameHeader) -> Result<(), Breach> {
-        self.check_number(frame.stream)?;
+        self.check_stream_id(frame.stream)?;
         self.data_bytes += u64::from(frame.length);
         let options = &self.shared.options;
         let control = self.sender.control_buffer();
@@ -150,14 +150,14 @@ impl Http2 {
             return self.check_closed(frame.stream);
         };
         let may_need_more = !frame.has(flag::END_STREAM);
-        let number = frame.stream;
+        let id = frame.stream;
         if may_need_more {
-            receive(&mut stream.received, frame.length, options.window, options.frame_max, number, control)?;
+            receive(&mut stream.received, frame.length, options.window, options.frame_max, id, control)?;
         } else if stream.received + frame.length > options.window {
             return Err(Breach::WindowExceeded);
         }
         if stream.response.phase() == ResponsePhase::Head {
-            self.reset_stream(number, Breach::DataFirst);
+            self.reset_stream(id, Breach::DataFirst);
             return Ok(());
         }
         if frame.has(flag::PADDED) {
@@ -166,7 +166,7 @@ impl Http2 {
         }
         let is_good = stream.response.take_data(frame.length);
         self.coming = stream.response.body_left();
-        self.expect_data(number, frame.length, is_good);
+        self.expect_data(id, frame.length, is_good);
         Ok(())
     }
 
@@ -175,24 +175,24 @@ impl Http2 {
         let data = self.reader.left.checked_sub(padding).ok_or(Breach::Padding)?;
         self.reader.padding = padding;
         self.reader.place = FramePart::Rest;
-        let number = self.reader.frame.stream;
-        if let Some(stream) = self.streams.get(number) {
+        let id = self.reader.frame.stream;
+        if let Some(stream) = self.streams.get(id) {
             let is_good = stream.response.take_data(data);
             self.coming = stream.response.body_left();
-            self.expect_data(number, data, is_good);
+            self.expect_data(id, data, is_good);
         }
         Ok(())
     }
 
     /// Expects `length` bytes of a body, if the response allows that.
-    fn expect_data(&mut self, number: u32, length: u32, is_good: Result<(), Breach>) {
+    fn expect_data(&mut self, id: u32, length: u32, is_good: Result<(), Breach>) {
         match is_good {
             Ok(()) if length > 0 => {
                 self.reader.place = FramePart::Data;
                 self.allow_more_frames(length);
             }
             Ok(()) => {}
-            Err(breach) => self.reset_stream(number, breach),
+            Err(breach) => self.reset_stream(id, breach),
         }
     }
 
@@ -207,7 +207,7 @@ impl Http2 {
                 return Err(if frame.stream == 0 { Breach::StreamZero } else { Breach::Stray });
             }
         } else {
-            self.check_number(frame.stream)?;
+            self.check_stream_id(frame.stream)?;
             if !self.streams.has(frame.stream) {
                 self.check_closed(frame.stream)?;
             }
@@ -254,7 +254,7 @@ impl Http2 {
     }
 
     /// Decodes a complete header block, which belongs to a response unless its stream was reset.
-    fn decode_block(&mut self, number: u32, block: &[u8]) -> Result<(), Breach> {
+    fn decode_block(&mut self, id: u32, block: &[u8]) -> Result<(), Breach> {
         let ends = self.block.ends;
         let wants_fields = self.shared.options.wants_fields;
         let memo = {
@@ -264,8 +264,8 @@ impl Http2 {
             seen.header_bytes_decoded += u64::from(memo.decoded);
             memo
         };
-        let Some(response) = self.streams.get(number).map(|stream| &mut stream.response) else { return Ok(()) };
-        let stream = StreamId(number);
+        let Some(response) = self.streams.get(id).map(|stream| &mut stream.response) else { return Ok(()) };
+        let stream = StreamId(id);
         let status = memo.meaning.status;
         match response.take_block(&memo.meaning, ends) {
             Ok(response::Block::Interim) => {
@@ -280,18 +280,18 @@ impl Http2 {
             Ok(response::Block::Tunnel) => {
                 self.event = Some(Event::Head { stream, status });
                 self.heard = Completed::head(memo);
-                let uploads = self.remove_stream(number).is_some_and(|stream| stream.message.is_some());
-                self.complete_response(number, 0, uploads, !ends || uploads);
+                let uploads = self.remove_stream(id).is_some_and(|stream| stream.message.is_some());
+                self.complete_response(id, 0, uploads, !ends || uploads);
             }
             Ok(response::Block::Trailers) if memo.list.is_some() => {
                 self.event = wants_fields.then_some(Event::Trailer { stream });
                 self.heard = Completed::trailers(memo);
             }
             Ok(response::Block::Trailers) => {}
-            Err(breach) => self.reset_stream(number, breach),
+            Err(breach) => self.reset_stream(id, breach),
         }
         if ends {
-            self.finish_stream(number);
+            self.finish_stream(id);
         }
         Ok(())
     }
@@ -308,13 +308,13 @@ impl Http2 {
                 }
             }
             kind::RST_STREAM => {
-                self.check_number(frame.stream)?;
+                self.check_stream_id(frame.stream)?;
                 check(frame.length == 4, Breach::FrameLength)?;
                 self.reader.place = FramePart::Number;
             }
             kind::WINDOW_UPDATE => {
                 if !is_connection {
-                    self.check_number(frame.stream)?;
+                    self.check_stream_id(frame.stream)?;
                 }
                 check(frame.length == 4, Breach::FrameLength)?;
                 self.reader.place = FramePart::Number;
@@ -391,29 +391,29 @@ impl Http2 {
 
     /// Takes the payload of a RST_STREAM or a WINDOW_UPDATE.
     fn take_number(&mut self, payload: u32) -> Result<(), Breach> {
-        let FrameHeader { kind, stream: number, .. } = self.reader.frame;
+        let FrameHeader { kind, stream: id, .. } = self.reader.frame;
         if kind == kind::RST_STREAM {
             let code = Code::new(payload);
-            if let Some(stream) = self.remove_stream(number) {
+            if let Some(stream) = self.remove_stream(id) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
                 // A server that has begun to answer has processed the request, whatever the code.
                 let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == ResponsePhase::Head;
-                self.report_failure(number, Error::Reset(code), retryable);
+                self.report_failure(id, Error::Reset(code), retryable);
             }
             return Ok(());
         }
         let increment = payload & WINDOW_MAX;
-        if number == 0 {
+        if id == 0 {
             return if increment == 0 { Err(Breach::ZeroIncrement) } else { self.sender.enlarge_window(increment) };
         }
-        let Some(stream) = self.streams.get(number) else { return Ok(()) };
+        let Some(stream) = self.streams.get(id) else { return Ok(()) };
         match i32::try_from(i64::from(stream.window) + i64::from(increment)) {
-            Ok(_) if increment == 0 => self.reset_stream(number, Breach::ZeroIncrement),
+            Ok(_) if increment == 0 => self.reset_stream(id, Breach::ZeroIncrement),
             Ok(window) => {
                 stream.window = window;
                 self.sender.note_window();
             }
-            Err(_) => self.reset_stream(number, Breach::WindowOverflow),
+            Err(_) => self.reset_stream(id, Breach::WindowOverflow),
         }
         Ok(())
     }
@@ -455,17 +455,17 @@ impl Http2 {
     }
 
     /// Checks that the client has opened this frame's stream at some time.
-    fn check_number(&self, number: u32) -> Result<(), Breach> {
-        match number {
+    fn check_stream_id(&self, id: u32) -> Result<(), Breach> {
+        match id {
             0 => Err(Breach::StreamZero),
-            _ if number.is_multiple_of(2) || !self.sender.has_begun(number) => Err(Breach::IdleStream),
+            _ if id.is_multiple_of(2) || !self.sender.has_begun(id) => Err(Breach::IdleStream),
             _ => Ok(()),
         }
     }
 
     /// Checks that a frame on a closed stream may have been sent before the server knew of the end.
-    fn check_closed(&self, number: u32) -> Result<(), Breach> {
-        if self.resets.may_have(number) { Ok(()) } else { Err(Breach::ClosedStream) }
+    fn check_closed(&self, id: u32) -> Result<(), Breach> {
+        if self.resets.may_have(id) { Ok(()) } else { Err(Breach::ClosedStream) }
     }
 }
 
@@ -489,7 +489,7 @@ fn receive(
     length: u32,
     window: u32,
     frame_max: u32,
-    number: u32,
+    id: u32,
     control: &mut Vec<u8>,
 ) -> Result<(), Breach> {
     *received += length;
@@ -497,7 +497,7 @@ fn receive(
         return Err(Breach::WindowExceeded);
     }
     if *received > (window / 2).min(window.saturating_sub(frame_max).max(window / CREDITS_MAX)) {
-        frame::write_credit(control, number, std::mem::take(received));
+        frame::write_credit(control, id, std::mem::take(received));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `sender` writes requests, one header block for all connections. `input` reads frames in place; `hpack` decodes their
-//! header blocks, unless `memo` remembers them; `streams` finds the request by its stream number, and `response` knows
+//! header blocks, unless `memo` remembers them; `streams` finds the request by its stream ID, and `response` knows
 //! which parts may follow. A stream error resets the stream. A connection error ends the connection with GOAWAY, and
 //! the requests in flight fail: that is in `ending`.
 //!
@@ -70,7 +70,7 @@ const PATIENCE: u32 = 10_000;
 /// Number of bytes kept of a GOAWAY's explanation.
 const REASON_BYTES: usize = 100;
 
-/// The highest number of a stream.
+/// The highest stream ID.
 const STREAM_MAX: u32 = i32::MAX as u32;
 
 /// One HTTP/2 connection, seen from the client.
@@ -230,14 +230,14 @@ impl Client for Http2 {
         let response = ResponseState::new(message.response);
         let window = self.settings.window as i32;
         let stream = Stream { message: Some(message), body_written: 0, headers_end: 0, window, received: 0, response };
-        let number = self.streams.open_next(stream);
+        let id = self.streams.open_next(stream);
         self.sender.note_start();
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.streams_peak = seen.streams_peak.max(self.streams.open_count());
-        if is_last || number == STREAM_MAX {
+        if is_last || id == STREAM_MAX {
             self.life = Life::Closing;
         }
-        Ok(StreamId(number))
+        Ok(StreamId(id))
     }
 
     fn cancel(&mut self, stream: StreamId) {
@@ -351,9 +351,9 @@ impl Client for Http2 {
     }
 
     fn reading(&self) -> Option<StreamId> {
-        let number = self.reader.frame.stream;
+        let id = self.reader.frame.stream;
         let is_response = matches!(self.reader.place, FramePart::Block | FramePart::PadLength | FramePart::Data);
-        (is_response && self.life != Life::Over && self.streams.has(number)).then_some(StreamId(number))
+        (is_response && self.life != Life::Over && self.streams.has(id)).then_some(StreamId(id))
     }
 
     fn may_skip(&self) -> u64 {

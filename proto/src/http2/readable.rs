@@ -25,7 +25,7 @@ pub enum ReadableFrame {
 /// One frame of DATA, or several consecutive ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadableData {
-    /// The number of the stream.
+    /// The stream ID.
     pub stream: u32,
     /// Number of frames.
     pub frames: u64,

@@ -9,19 +9,19 @@ const KEPT_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Resets {
     recent: VecDeque<u32>,
-    /// The highest forgotten number; nothing is certain about lower ones.
+    /// The highest forgotten ID; nothing is certain about lower ones.
     forgotten: u32,
 }
 
 impl Resets {
-    /// Remembers a stream.
-    pub(super) fn remember_stream(&mut self, number: u32) {
+    /// Remembers a reset stream, and forgets the oldest if there are too many.
+    pub(super) fn remember_stream(&mut self, id: u32) {
         if self.recent.len() == KEPT_MAX
             && let Some(oldest) = self.recent.pop_front()
         {
             self.forgotten = self.forgotten.max(oldest);
         }
-        self.recent.push_back(number);
+        self.recent.push_back(id);
     }
 
     /// Number of heap bytes.
@@ -31,8 +31,8 @@ impl Resets {
     }
 
     /// True if a stream was reset, or may have been.
-    pub(super) fn may_have(&self, number: u32) -> bool {
-        number <= self.forgotten || self.recent.contains(&number)
+    pub(super) fn may_have(&self, id: u32) -> bool {
+        id <= self.forgotten || self.recent.contains(&id)
     }
 }
 
@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn forgotten_resets_excuse_old_streams() {
         let mut resets = Resets::default();
-        let numbers = |from: u32| (from..).step_by(4).take(KEPT_MAX);
-        numbers(9).for_each(|number| resets.remember_stream(number));
-        assert!(numbers(9).all(|number| resets.may_have(number) && !resets.may_have(number - 2)));
+        let ids = |from: u32| (from..).step_by(4).take(KEPT_MAX);
+        ids(9).for_each(|id| resets.remember_stream(id));
+        assert!(ids(9).all(|id| resets.may_have(id) && !resets.may_have(id - 2)));
         resets.remember_stream(1001);
         assert!(resets.may_have(7) && resets.may_have(9) && !resets.may_have(11) && resets.may_have(1001));
     }

@@ -46,7 +46,7 @@ pub(super) struct Sender {
     control: Vec<u8>,
     /// Number of replies among the small frames.
     replies: u32,
-    /// The number of the first stream whose HEADERS have not been written.
+    /// The ID of the first stream whose HEADERS have not been written.
     next: u32,
     /// Number of open streams without HEADERS.
     waiting: u32,
@@ -142,13 +142,13 @@ impl Sender {
         self.control.capacity() + self.uploads.capacity() * size_of::<u32>()
     }
 
-    /// Continues with this stream number.
+    /// Continues with this stream ID.
     #[cfg(test)]
-    pub(super) fn skip_to(&mut self, number: u32) {
-        self.next = number;
+    pub(super) fn skip_to(&mut self, id: u32) {
+        self.next = id;
     }
 
-    /// The number of the last stream whose HEADERS have been written; lower than any stream's if there is none.
+    /// The ID of the last stream whose HEADERS have been written; lower than any stream's if there is none.
     pub(super) fn last_begun(&self) -> u32 {
         self.next - 1
     }
@@ -166,8 +166,8 @@ impl Sender {
     }
 
     /// True if a stream's HEADERS have been written.
-    pub(super) fn has_begun(&self, number: u32) -> bool {
-        number < self.next
+    pub(super) fn has_begun(&self, id: u32) -> bool {
+        id < self.next
     }
 
     /// True if the transport has accepted all bytes up to the end of a stream's HEADERS.
@@ -201,8 +201,8 @@ impl Sender {
     }
 
     /// Forgets an ended stream whose request has not been written completely.
-    pub(super) fn drop_message(&mut self, number: u32, streams: &Streams) {
-        if !self.has_begun(number) {
+    pub(super) fn drop_message(&mut self, id: u32, streams: &Streams) {
+        if !self.has_begun(id) {
             self.waiting -= 1;
             return;
         }
@@ -344,8 +344,8 @@ impl Sender {
     /// Writes the HEADERS of new streams, as many as the server allows. Returns true if all had room.
     fn write_headers(&mut self, streams: &mut Streams, allowed: u32, writer: &mut Writer) -> bool {
         while self.heads_due(streams, allowed) > 0 {
-            let number = self.next;
-            if let Some(stream) = streams.get(number)
+            let id = self.next;
+            if let Some(stream) = streams.get(id)
                 && let Some(message) = &stream.message
             {
                 if writer.room() < room_for(message) {
@@ -353,14 +353,14 @@ impl Sender {
                 }
                 let has_body = !message.body().is_empty();
                 let update: &[u8] = if self.table_update == TableUpdate::Due { &[EMPTY_TABLE] } else { &[] };
-                write_block(number, has_body, update, &message.block, writer);
+                write_block(id, has_body, update, &message.block, writer);
                 stream.headers_end = self.written + writer.length as u64;
                 self.waiting -= 1;
                 if self.table_update == TableUpdate::Due {
                     self.table_update = TableUpdate::Done;
                 }
                 if has_body {
-                    self.uploads.push_back(number);
+                    self.uploads.push_back(id);
                     self.uploading += 1;
                     self.is_stuck = false;
                 } else {
@@ -384,8 +384,8 @@ impl Sender {
         let mut passed = 0;
         let mut has_small = false;
         while passed < self.uploading && self.window > 0 {
-            let Some(&number) = self.uploads.front() else { break };
-            let Some(stream) = streams.get(number) else {
+            let Some(&id) = self.uploads.front() else { break };
+            let Some(stream) = streams.get(id) else {
                 self.uploads.pop_front();
                 continue;
             };
@@ -405,7 +405,7 @@ impl Sender {
             }
             let ends = size == rest.len();
             let flags = if ends { flag::END_STREAM } else { 0 };
-            writer.write_data(flags, number, message, stream.body_written..stream.body_written + size);
+            writer.write_data(flags, id, message, stream.body_written..stream.body_written + size);
             bodies = Bodies::Sent;
             passed = 0;
             self.window -= size as i64;
@@ -433,15 +433,15 @@ fn room_for(message: &Http2Request) -> usize {
 }
 
 /// Writes HEADERS, and CONTINUATION for the rest.
-fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer: &mut Writer) {
+fn write_block(id: u32, has_body: bool, update: &[u8], block: &[u8], writer: &mut Writer) {
     let (first, mut rest) = block.split_at(block.len().min(PAYLOAD_USUAL - update.len()));
     let end_stream = if has_body { 0 } else { flag::END_STREAM };
     let end_headers = |rest: &[u8]| if rest.is_empty() { flag::END_HEADERS } else { 0 };
-    writer.write_frame(kind::HEADERS, end_stream | end_headers(rest), number, update, first);
+    writer.write_frame(kind::HEADERS, end_stream | end_headers(rest), id, update, first);
     while !rest.is_empty() {
         let next;
         (next, rest) = rest.split_at(rest.len().min(PAYLOAD_USUAL));
-        writer.write_frame(kind::CONTINUATION, end_headers(rest), number, &[], next);
+        writer.write_frame(kind::CONTINUATION, end_headers(rest), id, &[], next);
     }
 }
 

@@ -1,7 +1,7 @@
-//! The requests of a connection, by stream number.
+//! The requests of a connection, by stream ID.
 //!
-//! A client's streams have consecutive odd numbers. So they are stored in a ring, in which the number determines the
-//! place. A stream that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
+//! A client's streams have consecutive odd IDs. So they are stored in a ring, in which the ID determines the place. A
+//! stream that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -28,14 +28,14 @@ pub(super) struct Stream {
     pub(super) response: ResponseState,
 }
 
-/// The open streams, and the number of the next one.
+/// The open streams, and the ID of the next one.
 #[derive(Debug)]
 pub(super) struct Streams {
-    /// The number of the first stream in the ring.
+    /// The ID of the first stream in the ring.
     first: u32,
     /// The streams in numerical order; ended ones are `None`, but never the first one.
     ring: VecDeque<Option<Stream>>,
-    /// Open streams with lower numbers.
+    /// Open streams with lower IDs.
     slow: BTreeMap<u32, Stream>,
     open: u32,
     /// Largest number of streams open at any time.
@@ -57,12 +57,12 @@ impl Streams {
         self.peak
     }
 
-    /// The number of the next stream.
-    pub(super) fn next_number(&self) -> u32 {
+    /// The ID of the next stream.
+    pub(super) fn next_id(&self) -> u32 {
         self.first + 2 * self.ring.len() as u32
     }
 
-    /// Opens the next stream.
+    /// Opens the next stream, and returns its ID.
     pub(super) fn open_next(&mut self, stream: Stream) -> u32 {
         if self.ring.len() >= RING_USUAL.max(4 * self.peak as usize)
             && let Some(Some(slow)) = self.ring.pop_front()
@@ -71,44 +71,44 @@ impl Streams {
             self.first += 2;
             self.drop_leading_gaps();
         }
-        let number = self.next_number();
+        let id = self.next_id();
         self.ring.push_back(Some(stream));
         self.open += 1;
         self.peak = self.peak.max(self.open);
-        number
+        id
     }
 
     /// An open stream.
-    pub(super) fn get(&mut self, number: u32) -> Option<&mut Stream> {
-        match self.place(number) {
+    pub(super) fn get(&mut self, id: u32) -> Option<&mut Stream> {
+        match self.place(id) {
             Some(index) => self.ring.get_mut(index)?.as_mut(),
-            None => self.slow.get_mut(&number),
+            None => self.slow.get_mut(&id),
         }
     }
 
-    pub(super) fn has(&self, number: u32) -> bool {
-        match self.place(number) {
+    pub(super) fn has(&self, id: u32) -> bool {
+        match self.place(id) {
             Some(index) => matches!(self.ring.get(index), Some(Some(_))),
-            None => self.slow.contains_key(&number),
+            None => self.slow.contains_key(&id),
         }
     }
 
     /// Closes a stream, if it is open.
-    pub(super) fn remove(&mut self, number: u32) -> Option<Stream> {
-        let stream = match self.place(number) {
+    pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let stream = match self.place(id) {
             Some(index) => self.ring.get_mut(index)?.take()?,
-            None => self.slow.remove(&number)?,
+            None => self.slow.remove(&id)?,
         };
         self.drop_leading_gaps();
         self.open -= 1;
         Some(stream)
     }
 
-    /// The open stream with the lowest number above `number`.
-    pub(super) fn first_above(&self, number: u32) -> Option<u32> {
-        let slow = self.slow.range((Bound::Excluded(number), Bound::Unbounded)).next();
+    /// The open stream with the lowest ID above `id`.
+    pub(super) fn first_above(&self, id: u32) -> Option<u32> {
+        let slow = self.slow.range((Bound::Excluded(id), Bound::Unbounded)).next();
         slow.map(|(slow, _)| *slow).or_else(|| {
-            let start = (number + 1).saturating_sub(self.first).div_ceil(2) as usize;
+            let start = (id + 1).saturating_sub(self.first).div_ceil(2) as usize;
             let index = self.ring.iter().skip(start).position(Option::is_some)? + start;
             Some(self.first + 2 * index as u32)
         })
@@ -125,16 +125,16 @@ impl Streams {
         self.ring.capacity() * size_of::<Option<Stream>>() + self.slow.len() * size_of::<(u32, Stream)>()
     }
 
-    /// Continues with this number.
+    /// Continues with this ID.
     #[cfg(test)]
-    pub(super) fn skip_to(&mut self, number: u32) {
+    pub(super) fn skip_to(&mut self, id: u32) {
         assert!(self.ring.is_empty());
-        self.first = number;
+        self.first = id;
     }
 
-    /// The place of a stream in the ring, unless its number is lower than all in it.
-    fn place(&self, number: u32) -> Option<usize> {
-        number.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
+    /// The place of a stream in the ring, unless its ID is lower than all in it.
+    fn place(&self, id: u32) -> Option<usize> {
+        id.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
     }
 
     /// Drops ended streams from the front of the ring.
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!((streams.first_above(0), streams.first_above(3), streams.first_above(7)), (Some(1), Some(7), None));
         assert!(streams.remove(1).is_some());
         assert!(streams.remove(3).is_some());
-        assert_eq!((streams.open_count(), streams.ring.len(), streams.next_number()), (1, 1, 9));
+        assert_eq!((streams.open_count(), streams.ring.len(), streams.next_id()), (1, 1, 9));
     }
 
     #[test]
@@ -177,18 +177,18 @@ mod tests {
         let mut streams = Streams::new();
         let slow = [streams.open_next(stream()), streams.open_next(stream())];
         for _ in 0..10_000 {
-            let number = streams.open_next(stream());
-            assert!(streams.remove(number).is_some());
+            let id = streams.open_next(stream());
+            assert!(streams.remove(id).is_some());
         }
         assert!(streams.ring.len() <= RING_USUAL);
         assert_eq!((streams.open_count(), streams.first_above(0), streams.first_above(1)), (2, Some(1), Some(3)));
         assert_eq!(streams.iter().count(), 2);
-        for number in slow {
-            assert!(streams.get(number).is_some());
-            assert!(streams.remove(number).is_some());
-            assert!(streams.remove(number).is_none());
+        for id in slow {
+            assert!(streams.get(id).is_some());
+            assert!(streams.remove(id).is_some());
+            assert!(streams.remove(id).is_none());
         }
-        assert_eq!((streams.open_count(), streams.first_above(0), streams.next_number()), (0, None, 20_005));
+        assert_eq!((streams.open_count(), streams.first_above(0), streams.next_id()), (0, None, 20_005));
     }
 
     #[test]
@@ -200,20 +200,20 @@ mod tests {
         }
         // Later streams end first.
         for _ in 0..4 * MANY {
-            let number = streams.open_next(stream());
-            streams.remove(number);
+            let id = streams.open_next(stream());
+            streams.remove(id);
         }
         assert!(streams.slow.len() > MANY as usize - RING_USUAL);
         // Streams that end in order, and streams that fail together.
-        for number in (1..MANY).step_by(2) {
-            assert!(streams.remove(number).is_some());
+        for id in (1..MANY).step_by(2) {
+            assert!(streams.remove(id).is_some());
         }
-        let mut number = 0;
-        while let Some(above) = streams.first_above(number) {
+        let mut id = 0;
+        while let Some(above) = streams.first_above(id) {
             assert!((MANY..2 * MANY).contains(&above) && streams.remove(above).is_some());
-            number = above;
+            id = above;
         }
-        assert_eq!((streams.open_count(), streams.next_number()), (0, 10 * MANY + 1));
+        assert_eq!((streams.open_count(), streams.next_id()), (0, 10 * MANY + 1));
     }
 
     #[test]

@@ -20,9 +20,9 @@ const LARGE_COUNT: u16 = 16;
 /// Size of a large buffer: several TLS records.
 pub const LARGE_BYTES: usize = 64 * 1024;
 
-/// The kernel's number for the group of small buffers.
+/// ID of the group of small buffers.
 pub const SMALL: u16 = 0;
-/// The kernel's number for the group of large buffers.
+/// ID of the group of large buffers.
 pub const LARGE: u16 = 1;
 
 /// Both buffer groups.

@@ -65,7 +65,7 @@ pub struct Uring {
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
     /// Unfinished sends of closed connections, by operation name. The kernel reads them until the send has ended.
     orphans: HashMap<u64, Transmit>,
-    /// Indexed by connection, up to the highest number ever connected.
+    /// Indexed by connection, up to the highest ID ever connected.
     sockets: Vec<Socket>,
     clock: Clock,
     /// Time at which the current completions were noticed.

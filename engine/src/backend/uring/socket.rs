@@ -13,7 +13,7 @@ use crate::backend::socket::{Delay, Threshold};
 pub struct Socket {
     /// The socket; `None`: no connection.
     pub fd: Option<OwnedFd>,
-    /// Distinguishes completions of this connection from those of an earlier one with the same number.
+    /// Distinguishes completions of this connection from those of an earlier one with the same ID.
     pub generation: u32,
     /// The last send.
     pub sending: Option<Sending>,

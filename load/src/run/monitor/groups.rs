@@ -16,7 +16,7 @@ pub struct ControlGroups {
 }
 
 impl ControlGroups {
-    /// Adds the group of a process, given by its number or as `self`.
+    /// Adds the group of a process, given by its ID or as `self`.
     pub fn add_process(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
         // Hybrid mode has both versions, but version 2 then does not limit processors.

@@ -59,7 +59,7 @@ impl ThreadTimes {
 }
 
 impl Processes {
-    /// Adds a process by its number, unless it has ended.
+    /// Adds a process by its ID, unless it has ended.
     pub fn add_process(&mut self, id: u32) {
         let Some(stat) = proc::read_stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
         // If a process started after counting did, all of its time counts.
@@ -87,7 +87,7 @@ impl Processes {
     /// Reads all processes; when time is up, only a few threads of each.
     pub fn read_processes(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
-            // Process numbers are reused.
+            // Process IDs are reused.
             let now = proc::read_stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
             match now {
                 Some(now) => process.stat = now,
