@@ -155,10 +155,13 @@ fn silent_ports_are_named_with_advice(context: &Context) {
     };
     for address in [server(reset), server(hang_up)] {
         for (words, said) in [
-            ("", "it sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks nothing else"),
+            (
+                "",
+                "the server sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks nothing else",
+            ),
             (
                 "--http2",
-                "it sent nothing at all: leave out --http2 if it speaks HTTP/1.1, or try https:// if the port expects TLS",
+                "the server sent nothing at all: leave out --http2 if it speaks HTTP/1.1, or try https:// if the port expects TLS",
             ),
         ] {
             let output = context.onrush().words("-c2 -d1s").words(words).word(format!("http://{address}/")).run();

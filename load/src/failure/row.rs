@@ -181,7 +181,7 @@ impl Failure {
             true => ("leave out --http2 if it speaks HTTP/1.1, or ", ""),
             false => ("", ", or --http2 if it speaks nothing else"),
         };
-        format!("it sent nothing at all: {before}try https:// if the port expects TLS{after}")
+        format!("the server sent nothing at all: {before}try https:// if the port expects TLS{after}")
     }
 
     /// The likely reason for connection attempts without a response.

@@ -54,8 +54,7 @@ impl Service {
         ensure!(sd == 0.0 || dist.is_none(), "sd is for log-normal times; leave out dist");
         ensure!(
             slow.is_some() == (dist == Some(Dist::Two)),
-            "slow and dist = \"two\" need each other: it is the time \
-                                                              of the slow half"
+            "slow and dist = \"two\" need each other: slow is the time of the slow half"
         );
         let slow = slow.unwrap_or_default();
         ensure!(sd.is_finite() && sd >= 0.0, "sd = {sd}: must be a standard deviation of zero or more");

@@ -149,7 +149,7 @@ pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
         Finding::PeerWindow => (
             NoteId::PeerWindow,
             format!(
-                "the target's receive window limited sending for {} of the time: it reads too slowly",
+                "the target's receive window limited sending for {} of the time: the target reads too slowly",
                 share(network.as_ref()?.window_limited)
             ),
         ),

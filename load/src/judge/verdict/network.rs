@@ -64,8 +64,8 @@ pub(super) fn rule_on_delayed_acks(Evidence { latency, network, .. }: &Evidence)
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let reason = format!(
-        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived, so it \
-         probably sends responses in pieces",
+        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived, so the \
+         target probably sends responses in pieces",
         format_percent(delayed),
         format_percent(half_answered)
     );

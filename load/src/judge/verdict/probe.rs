@@ -173,8 +173,8 @@ pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
             let ratio = f64::from(other) / f64::from(first);
             let change = |elasticity: f64| format_percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
-                "with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not precise enough: \
-                 {} would mean the number in flight, and 0 % the target",
+                "with {other} in flight instead of {first}, the target answered {} to {} {} requests, which is not \
+                 precise enough: {} would mean the number in flight, and 0 % the target",
                 change(low),
                 change(high),
                 if other > first { "more" } else { "fewer" },

@@ -215,7 +215,7 @@ impl FilledConnections {
     fn describe_rates(&self) -> String {
         let [few, all] = self.in_flight.map(|in_flight| format_number(in_flight.round()));
         let [few_per_s, all_per_s] = self.per_s.map(format_number);
-        format!("; it answered {few_per_s}/s with {few} in flight, {all_per_s}/s with {all} in flight")
+        format!("; the target answered {few_per_s}/s with {few} in flight, {all_per_s}/s with {all} in flight")
     }
 }
 

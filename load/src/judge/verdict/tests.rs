@@ -219,7 +219,7 @@ the network is the limit: 3.0 % of the segments were lost; check the links betwe
 
 
 
-the target waits for delayed acknowledgements: 25 % of the latencies are about 40 ms, and in 30 % of the samples only part of the response had arrived, so it probably sends responses in pieces; have the target send each response in one piece, or set TCP_NODELAY
+the target waits for delayed acknowledgements: 25 % of the latencies are about 40 ms, and in 30 % of the samples only part of the response had arrived, so the target probably sends responses in pieces; have the target send each response in one piece, or set TCP_NODELAY
 
 
 
@@ -453,7 +453,7 @@ the hypervisor took 2.0 % of this machine's processor time; use a machine with d
 2.0 % of the responses took at least ten times the median of 18.0 ms: the time passed at the target or on the network, not waiting for a connection
 
 
-the target's receive window limited sending for 50 % of the time: it reads too slowly
+the target's receive window limited sending for 50 % of the time: the target reads too slowly
 the send buffer limited sending for 50 % of the time; raise net.ipv4.tcp_wmem
 
 

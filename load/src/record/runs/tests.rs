@@ -310,7 +310,7 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
     assert_eq!((found.duration_s, found.requests, found.slots.len()), (4.0, 8_000, 4));
     let third = with(24_000, Some(probe(760, [0.9, 1.1])));
     let unlike = [both[0].clone(), both[1].clone(), third];
-    assert!(said(&unlike).starts_with("the limit is unclear (the target, or the number in flight): with 12 in flight instead of 16, it answered 0 % to 25 % fewer"));
+    assert!(said(&unlike).starts_with("the limit is unclear (the target, or the number in flight): with 12 in flight instead of 16, the target answered 0 % to 25 % fewer"));
     let mut more = probe(1_000, [-0.1, 0.1]);
     more.slots[1].in_flight = 24;
     let short = Probe { needed_s: Some(7.0), ..Probe::default() };

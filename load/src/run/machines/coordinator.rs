@@ -384,14 +384,15 @@ impl Coordinator {
                 }
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
                 if done.elapsed_ns.max(longest_thread_ns(&done)) > most_ns {
-                    return self.lose_worker(peer, "protocol error: it claims to have run longer than the run lasted");
+                    return self
+                        .lose_worker(peer, "protocol error: the worker claims to have run longer than the run lasted");
                 }
                 let times = (done.suspended_ns, done.beside_ns, done.late_ns);
                 if !slot.bound_of_end.admit_figures(&(&done.ends, &done.shares, times), machines) {
                     return self.lose_worker(peer, IMPOSSIBLE);
                 }
                 if done.sum != slot.rows {
-                    return self.lose_worker(peer, "protocol error: its rows do not add up to its totals");
+                    return self.lose_worker(peer, "protocol error: the rows do not add up to the totals");
                 }
                 slot.state = SlotState::Done;
                 let drift_ns = slot.begun.zip(slot.best).and_then(|(begun, now)| begun.drift_until(now));

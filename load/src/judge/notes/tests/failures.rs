@@ -236,8 +236,8 @@ fn silent_servers_may_expect_tls() {
     let closed = Cause::Protocol(Error::ClosedBeforeResponse);
     for (phase, cause) in [(Phase::Head, Cause::Errno(104)), (Phase::Send, Cause::Errno(32)), (Phase::Head, closed)] {
         let note = nothing(phase, cause);
-        let said =
-            "; it sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks nothing else";
+        let said = "; the server sent nothing at all: try https:// if the port expects TLS, or --http2 if it speaks \
+                    nothing else";
         assert!(note.ends_with(said), "{note}");
     }
     assert!(!nothing(Phase::Head, Cause::Errno(110)).contains("https"));

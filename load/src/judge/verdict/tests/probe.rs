@@ -166,7 +166,7 @@ fn undecided_probes_say_why_and_what_may_tell() {
         (Probe { was_planned: false, ..short(2.2) }, nothing.to_owned()),
         (short(2.2), format!("{nothing}, and there was too little time for a probe")),
         (failed(None), "the probe after the run was inconclusive: it took too long".to_owned()),
-        (wide, format!("with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, {precise}")),
+        (wide, format!("with 12 in flight instead of 16, the target answered 8.0 % to 16 % fewer requests, {precise}")),
     ] {
         let verdict = verdict_after(|evidence| evidence.probe = Some(probe));
         assert_eq!(verdict.summary, "the limit is unclear (the target, or the number in flight)");

@@ -100,7 +100,7 @@ the target did not handle the rate: asked for 500 requests/s, reached 500; 50 re
 11.2 requests were in flight on average and 0 at the quietest time, like the queue of a target at its limit; run longer (-d)
 107 requests were in flight or waited for a connection on average and 6 at the quietest time, like the queue of a target at its limit; run longer (-d)
 asked for 500 requests/s, reached 500; 50 requests unsent or in flight at the end, with all 10 connections in use; allow more (-c): if the rate stays the same, the target is the limit
-with all 10 connections in use; it answered 400/s with 2 in flight, 500/s with 9 in flight
+with all 10 connections in use; the target answered 400/s with 2 in flight, 500/s with 9 in flight
 allow more (-c)
 
 
@@ -151,8 +151,8 @@ the target kept up with 500 requests/s: 9.9 in flight on average
 the target kept up with 500 requests/s: 410/s were answered, 9.9 in flight on average
 the target fell behind the rate: asked for 500 requests/s, reached 500; the run ended 2.0 s after the last request was due
 the rate was not reached, and the limit is unclear: asked for 500 requests/s, reached 500; only 40 % of the due requests were sent, with as many requests in flight as allowed (20); 83 % of the responses were neither 2xx nor 3xx; allow more (-c): if the rate stays the same, the target is the limit
-the number of requests in flight is the limit: asked for 500 requests/s, reached 500; 50 requests unsent or in flight at the end, with all connections of a thread in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)
-the target is at its limit (more in flight gave no higher rate): asked for 500 requests/s, reached 500; 50 requests unsent or in flight at the end, with as many requests in flight on a thread as allowed; it answered 500/s with 2 in flight, 500/s with 9 in flight
+the number of requests in flight is the limit: asked for 500 requests/s, reached 500; 50 requests unsent or in flight at the end, with all connections of a thread in use; the target answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)
+the target is at its limit (more in flight gave no higher rate): asked for 500 requests/s, reached 500; 50 requests unsent or in flight at the end, with as many requests in flight on a thread as allowed; the target answered 500/s with 2 in flight, 500/s with 9 in flight
 it is unclear whether the target kept up: 16 requests were in flight on average, in a run too short to tell a queue from slow responses; run longer (-d)
 it is unclear whether the target kept up: the numbers of due and finished requests do not tell; run longer (-d)
 ";
