@@ -1,4 +1,4 @@
-//! The commands: their names, their help, and the generated texts and the manual, which cover them all.
+//! The commands: their names, their help, and the generated files and the manual, which cover them all.
 
 use std::ffi::OsString;
 use std::process::Command as Process;

@@ -1,7 +1,7 @@
-//! Checks of responses: failure statuses, required header fields, and required texts in bodies, in whatever pieces they
-//! arrive.
+//! Checks of responses: failure statuses, required header fields, and required strings in bodies, in whatever pieces
+//! they arrive.
 //!
-//! Keeps no body: for each text, only the length of the longest match at the end of the body so far.
+//! Keeps no body: for each string, only the length of the longest match at the end of the body so far.
 
 use memchr::memmem::Finder;
 use onrush_plan as plan;
@@ -15,7 +15,7 @@ const EXAMPLE_BYTES: usize = 120;
 pub struct Checks {
     status: Option<StatusList>,
     headers: Vec<ExpectedHeader>,
-    texts: Vec<Text>,
+    needles: Vec<Needle>,
     /// Memory of ended responses; boxed, as in open requests.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<Seen>>,
@@ -40,7 +40,7 @@ impl Checked {
 /// Earlier parts of a response that has not passed every check at once.
 #[derive(Debug)]
 struct Seen {
-    /// For each text: length of its longest beginning that ends the body so far.
+    /// For each required string: length of its longest beginning that ends the body so far.
     matched: Vec<usize>,
     /// The first value of the first wrong field.
     value: Vec<u8>,
@@ -51,8 +51,8 @@ impl Checks {
     /// The checks of a plan; `None`: the plan has none.
     pub fn new(checks: &plan::Checks) -> Option<Box<Self>> {
         let plan::Checks { status, headers, body } = checks.clone();
-        let texts = body.iter().map(|text| Text::new(text.as_bytes())).collect();
-        (!checks.is_empty()).then(|| Box::new(Self { status, headers, texts, free: Vec::new() }))
+        let needles = body.iter().map(|text| Needle::new(text.as_bytes())).collect();
+        (!checks.is_empty()).then(|| Box::new(Self { status, headers, needles, free: Vec::new() }))
     }
 
     pub fn is_failure(&self, status: u16) -> bool {
@@ -61,13 +61,13 @@ impl Checks {
 
     /// True if any check needs bodies.
     pub fn want_body(&self) -> bool {
-        !self.texts.is_empty()
+        !self.needles.is_empty()
     }
 
     /// Checks a head. No text of the body counts as found yet.
     pub fn check_head(&mut self, checked: &mut Checked, fields: &Fields<'_>) {
         self.recycle_memory(checked);
-        checked.failed = lowest_bits(self.texts.len()) << self.headers.len();
+        checked.failed = lowest_bits(self.needles.len()) << self.headers.len();
         for (number, ExpectedHeader { name, value }) in self.headers.iter().enumerate() {
             let of_name = || fields.clone().filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
             if of_name().any(|(_, found)| value.as_ref().is_none_or(|value| value.as_bytes() == found)) {
@@ -75,13 +75,13 @@ impl Checks {
             }
             // The first failed check provides the example.
             if let (Some((_, found)), 0) = (of_name().next(), checked.failed & lowest_bits(number)) {
-                extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).value, found);
+                extend(&mut take(&mut checked.seen, &mut self.free, self.needles.len()).value, found);
             }
             checked.failed |= 1 << number;
         }
     }
 
-    /// Searches the next piece of a body for the texts.
+    /// Searches the next piece of a body for the required strings.
     pub fn search_body(&mut self, checked: &mut Checked, piece: &[u8]) {
         if checked.failed >> self.headers.len() != 0 {
             self.search(checked, piece);
@@ -90,7 +90,7 @@ impl Checks {
 
     fn search(&mut self, checked: &mut Checked, piece: &[u8]) {
         let of_heads = self.headers.len();
-        for (number, text) in self.texts.iter().enumerate() {
+        for (number, text) in self.needles.iter().enumerate() {
             let bit = 1 << (of_heads + number);
             if checked.failed & bit == 0 {
                 continue;
@@ -100,12 +100,12 @@ impl Checks {
                 // A body that arrives in one piece needs no memory.
                 None => checked.failed &= !bit,
                 Some(matched) => {
-                    take(&mut checked.seen, &mut self.free, self.texts.len()).matched[number] = matched;
+                    take(&mut checked.seen, &mut self.free, self.needles.len()).matched[number] = matched;
                 }
             }
         }
         if checked.failed >> of_heads != 0 {
-            extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).body, piece);
+            extend(&mut take(&mut checked.seen, &mut self.free, self.needles.len()).body, piece);
         }
     }
 
@@ -129,8 +129,8 @@ impl Checks {
 
 /// The memory of a response, reused from an earlier response if necessary.
 #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
-fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: usize) -> &'a mut Seen {
-    let new = || Box::new(Seen { matched: vec![0; texts], value: Vec::new(), body: Vec::new() });
+fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, needles: usize) -> &'a mut Seen {
+    let new = || Box::new(Seen { matched: vec![0; needles], value: Vec::new(), body: Vec::new() });
     seen.get_or_insert_with(|| free.pop().unwrap_or_else(new))
 }
 
@@ -145,16 +145,16 @@ fn extend(example: &mut Vec<u8>, bytes: &[u8]) {
     example.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
-/// A text that bodies must contain, searched with Knuth–Morris–Pratt at the borders of pieces.
-struct Text {
+/// A string that bodies must contain, searched with Knuth–Morris–Pratt at the borders of pieces.
+struct Needle {
     finder: Finder<'static>,
-    /// Failure function: for each beginning of the text, the length of the longest shorter beginning that is its
+    /// Failure function: for each beginning of the string, the length of the longest shorter beginning that is its
     /// suffix.
     borders: Vec<usize>,
 }
 
-impl Text {
-    /// A text of at least one byte.
+impl Needle {
+    /// A string of at least one byte.
     fn new(text: &[u8]) -> Self {
         let mut text = Self { finder: Finder::new(text).into_owned(), borders: vec![0] };
         for end in 1..text.finder.needle().len() {
@@ -196,9 +196,9 @@ impl Text {
 mod tests {
     use super::*;
 
-    /// Searches for a text in a body that arrives in pieces ending at `ends`.
+    /// Searches for a string in a body that arrives in pieces ending at `ends`.
     fn is_found(text: &str, body: &[u8], ends: &[usize]) -> bool {
-        let text = Text::new(text.as_bytes());
+        let text = Needle::new(text.as_bytes());
         let mut start = 0;
         let mut matched = Some(0);
         for &end in ends.iter().chain(&[body.len()]) {

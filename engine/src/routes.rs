@@ -133,7 +133,7 @@ impl Routes {
         self.routes.iter().filter_map(reason).collect()
     }
 
-    /// The addresses that worked.
+    /// The addresses to which a connection has been set up.
     pub fn working_addresses(&self) -> Vec<SocketAddr> {
         self.routes.iter().filter(|route| route.state == State::Worked).map(|route| route.address).collect()
     }

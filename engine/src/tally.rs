@@ -687,7 +687,7 @@ impl Tally {
 /// Number of bytes searched in such a response: servers' pages are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
-/// Texts with which servers answer a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.
+/// Phrases with which servers answer a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.
 const EXPECTS_TLS: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"HTTP request to an HTTPS server",

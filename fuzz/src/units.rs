@@ -1,4 +1,4 @@
-//! Numbers and times on the command line: any text, both grammars.
+//! Numbers and times on the command line: any string, both grammars.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use onrush_plan::Dialect;
 
 use crate::COMPAT;
 
-/// Parses any text as a value. An accepted value contains a digit, keeps its meaning when written out, and has the same
-/// meaning in both grammars if both accept it.
+/// Parses any string as a value. An accepted value contains a digit, keeps its meaning when written out, and has the
+/// same meaning in both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let (native_count, native_time) = (parse_count(text, Dialect::Native), parse_time(text, Dialect::Native));

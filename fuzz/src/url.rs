@@ -1,4 +1,4 @@
-//! URLs: any text, in every dialect.
+//! URLs: any string, in every dialect.
 
 use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Target};

@@ -62,7 +62,7 @@ fn print_outcome(left: &Leftover) -> u8 {
     let mut are_restored = true;
     match left {
         Leftover::Nothing => line("nothing to restore in this network namespace"),
-        Leftover::Restarted => line("nothing to restore: a restart of the machine has restored everything"),
+        Leftover::Restarted => line("nothing to restore: a reboot has restored everything"),
         Leftover::Changes(restorations) => {
             for restoration in restorations {
                 match restoration {

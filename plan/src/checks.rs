@@ -15,7 +15,7 @@ pub struct Checks {
     pub status: Option<StatusList>,
     /// Header fields that every response must have.
     pub headers: Vec<ExpectedHeader>,
-    /// Texts that every body must contain.
+    /// Strings that every body must contain.
     pub body: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct ExpectedHeader {
 pub enum Check<'a> {
     /// The head must contain this field.
     Header(&'a ExpectedHeader),
-    /// The body must contain this text.
+    /// The body must contain this string.
     Body(&'a str),
 }
 

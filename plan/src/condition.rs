@@ -28,7 +28,7 @@ impl Condition {
 pub struct Term {
     /// The term as typed.
     pub text: String,
-    /// The metric.
+    /// The metric on the left side.
     pub metric: Metric,
     /// The request name that the metric is restricted to; `None`: all requests.
     pub name: Option<String>,
@@ -72,9 +72,9 @@ pub enum ComparisonOperator {
 /// The right side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// A time.
+    /// A latency or another duration.
     Time(Duration),
-    /// A number.
+    /// A count, rate or ratio, in the unit of the metric.
     Number(f64),
     /// A share (0 to 1) of the due requests or, without a rate, of the requests sent; if the metric is a share of time,
     /// a share of the measured time.

@@ -45,7 +45,7 @@ pub struct SourceAddresses {
     count: u32,
 }
 
-/// Reasons why a text is not a range of source addresses.
+/// Reasons why a string is not a range of source addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSources {
     /// The text does not begin with an address.
@@ -62,7 +62,7 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    /// The name of the family.
+    /// The name for people: `IPv4` or `IPv6`.
     pub fn name(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",

@@ -48,7 +48,7 @@ pub struct Experiment {
 /// A quantity that an experiment varies, with the levels to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// The name of the factor.
+    /// The name, which is also a column of tables.
     pub name: String,
     /// The factor's levels, at least one.
     pub levels: Vec<Level>,

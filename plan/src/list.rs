@@ -7,7 +7,7 @@ use super::FileContents;
 /// A list of requests, or one machine's part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestList {
-    /// The file with the list.
+    /// The file of `--urls`.
     pub file: FileContents,
     /// The files named as bodies, each once.
     pub bodies: Vec<FileContents>,

@@ -127,7 +127,7 @@ pub enum Better {
 /// The description of a metric. For a family of metrics, such as percentiles, it describes one example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricDescription {
-    /// The metric.
+    /// The metric; for a family, the example.
     pub metric: Metric,
     /// The name of the metric, as in conditions.
     pub id: &'static str,

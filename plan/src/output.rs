@@ -89,7 +89,7 @@ pub struct RequestLogOptions {
 /// Settings for samples of responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleOptions {
-    /// The folder for the samples.
+    /// The folder for the samples: created, or empty.
     pub folder: PathBuf,
     /// Number of samples per status, and per failing check, at least 1.
     pub each: u32,

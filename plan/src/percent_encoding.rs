@@ -1,4 +1,4 @@
-//! Decoding of percent-encoded texts (RFC 3986, 2.1).
+//! Decoding of percent-encoded strings (RFC 3986, 2.1).
 
 /// The text with every `%` and two hexadecimal digits replaced by the encoded byte. Everything else is left unchanged,
 /// incomplete escapes included.

@@ -21,7 +21,7 @@ impl SocketOptions {
     /// Longest name of a congestion control, in bytes (`TCP_CA_NAME_MAX`, without the terminating zero).
     pub const NAME_MAX: usize = 15;
 
-    /// True if a text can be the name of a congestion control.
+    /// True if a string can be the name of a congestion control.
     pub fn is_name(text: &str) -> bool {
         (1..=Self::NAME_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
     }

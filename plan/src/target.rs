@@ -40,7 +40,7 @@ pub enum Scheme {
     Other(String),
 }
 
-/// A text that is not a usable URL. The message gives the reason and, for most faults, the position.
+/// A string that is not a usable URL. The message gives the reason and, for most faults, the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{typed:?} is not a URL: {reason}")]
 pub struct InvalidUrl {

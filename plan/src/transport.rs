@@ -18,7 +18,7 @@ struct Envelope<P> {
     plan: P,
 }
 
-/// Reasons why a text is no plan that can be executed here.
+/// Reasons why a message is not a plan that can be executed here.
 #[derive(Debug, Error)]
 pub enum UnfitPlan {
     /// The text is not a plan.

@@ -157,7 +157,6 @@ mod tests {
     use super::super::{EmbeddedServer, ServeConfig};
     use super::*;
 
-    /// Accepts any certificate.
     #[derive(Debug)]
     struct AcceptAnyCertificate(CryptoProvider);
 

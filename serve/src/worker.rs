@@ -45,13 +45,11 @@ pub(super) struct ServeWorker {
     resources: Resources,
 }
 
-/// A slot for a connection.
 #[derive(Debug, Default)]
 struct ConnectionSlot {
     /// Number of earlier connections in the slot, to tell late events for them from current ones.
     generation: u32,
     connection: Option<ServedConnection>,
-    /// Timer of the connection.
     timer_ns: Option<u64>,
     /// True if the connection is already queued for a turn without an event.
     is_queued: bool,

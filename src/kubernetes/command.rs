@@ -163,7 +163,7 @@ For instance:
     help((above, below), described())
 }
 
-/// Checks a text that becomes part of an object's name.
+/// Checks a string that becomes part of an object's name.
 fn check_label(text: &str, most: usize) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = text.len() <= most

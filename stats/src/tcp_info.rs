@@ -9,7 +9,7 @@ pub struct TcpInfo {
     pub rtt_min_us: Option<u32>,
     /// Retransmitted segments.
     pub retransmits: u32,
-    /// Segments sent.
+    /// Segments sent, including retransmitted ones.
     pub segments_sent: Option<u32>,
     /// Segments received.
     pub segments_received: Option<u32>,

@@ -222,7 +222,7 @@ fn port_shortage_is_foreseen_and_explained(context: &Context) {
         let mut command = Command::new("timeout");
         command.args(["30", "unshare", "-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush")]);
         command.args(["--io", context.backend]).args(options);
-        String::from_utf8(command.output().expect("it runs").stderr).expect("a text")
+        String::from_utf8(command.output().expect("it runs").stderr).expect("valid UTF-8")
     };
     let few = run(&[]);
     assert!(

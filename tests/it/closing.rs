@@ -212,7 +212,7 @@ fn servers_keep_the_ports(context: &Context) {
     let mut command = Command::new("timeout");
     command.args(["30", "unshare", "-rn", "sh", "-c", SCRIPT, env!("CARGO_BIN_EXE_onrush"), "--io", context.backend]);
     let output = command.args(["--requests-per-connection", "5"]).output().expect("it runs").stdout;
-    let output = String::from_utf8(output).expect("a text");
+    let output = String::from_utf8(output).expect("valid UTF-8");
     assert!(output.contains("  400 requests in "), "{output}");
     let waiting = output.lines().filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Comparing saved results: experiments, single runs, texts, and refusals.
+//! Comparing saved results: experiments, single runs, saved output, and refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};

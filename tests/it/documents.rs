@@ -183,7 +183,7 @@ fn append_sources(directory: &Path, text: &mut String) {
         let path = entry.expect("the directory can be read").path();
         match path.is_dir() {
             true => append_sources(&path, text),
-            false => *text += &fs::read_to_string(&path).expect("a text"),
+            false => *text += &fs::read_to_string(&path).expect("valid UTF-8"),
         }
     }
 }
@@ -571,7 +571,6 @@ fn shape(line: &str) -> String {
     shape.replace(": p# #, max #)", ": max #)")
 }
 
-/// A Markdown file.
 struct MarkdownFile {
     /// Path from the root of the repository.
     path: String,
@@ -639,18 +638,18 @@ fn check_link(document: &MarkdownFile, Link { text, target }: &Link) {
     let place = format!("{}: [{text}]({target})", document.path);
     assert!(path.exists(), "{place}: there is no such file");
     if !anchor.is_empty() {
-        let linked = MarkdownFile { path: file.to_owned(), text: fs::read_to_string(&path).expect("a text") };
+        let linked = MarkdownFile { path: file.to_owned(), text: fs::read_to_string(&path).expect("valid UTF-8") };
         assert!(linked.anchors().contains(&anchor.to_owned()), "{place}: no such heading: {:?}", linked.anchors());
     }
     let code = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).filter(|code| !target.ends_with(code));
     if let Some(code) = code.filter(|_| file.ends_with(".rs")) {
-        let source = fs::read_to_string(&path).expect("a text");
+        let source = fs::read_to_string(&path).expect("valid UTF-8");
         let is_module = |name: &str| file.contains(&format!("/{name}/"));
         assert!(code.split("::").all(|name| is_module(name) || is_in(&source, name)), "{place}: not to be found there");
     }
 }
 
-/// True if a source defines a name, or contains a text that is not a name.
+/// True if a source defines a name, or contains a string that is not a name.
 fn is_in(source: &str, name: &str) -> bool {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return source.contains(name);

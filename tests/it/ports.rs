@@ -34,7 +34,7 @@ fn run(context: &Context, script: &str) -> String {
     );
     let mut command = Command::new("unshare");
     command.args(["-rn", "sh", "-c", &script, env!("CARGO_BIN_EXE_onrush"), context.backend]).arg(scratch.path());
-    String::from_utf8(command.output().expect("it runs").stdout).expect("a text")
+    String::from_utf8(command.output().expect("it runs").stdout).expect("valid UTF-8")
 }
 
 /// Local ports of connections to the target, in the order of `/proc/net/tcp`.

@@ -36,7 +36,6 @@ impl RecordingServer {
         Self { shared, address, acceptor: Some(acceptor) }
     }
 
-    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -27,7 +27,6 @@ fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
     shown.map(label).chain(["     max".to_owned()]).collect()
 }
 
-/// A row of the table.
 #[derive(Debug)]
 pub struct TableRow {
     /// Mean, in microseconds or requests per second, like the next two.

@@ -63,7 +63,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs the program. Returns its output, and the texts of standard output, standard error and the files.
+/// Runs the program. Returns its output, and the contents of standard output, standard error and the files.
 fn everything(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Vec<String>) {
     let paths = FILES.map(|name| scratch.path().join(name));
     let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));

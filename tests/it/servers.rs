@@ -246,7 +246,6 @@ impl LoggingServer {
         Self { process, address, scratch, _reserved: None, log, end: Signal::KILL }
     }
 
-    /// Address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

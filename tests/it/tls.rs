@@ -168,7 +168,7 @@ fn openssl_tickets_are_resumed(context: &Context) {
     let mut client =
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     client.stdin.take().expect("it is piped").write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
-    let page = String::from_utf8(client.wait_with_output().expect("it ends").stdout).expect("a text");
+    let page = String::from_utf8(client.wait_with_output().expect("it ends").stdout).expect("valid UTF-8");
     let hits = page.lines().find(|line| line.contains("session cache hits")).unwrap_or_else(|| panic!("{page}"));
     let hits: u64 = hits.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");
     assert!(hits >= 2 * 19, "{hits} of 40 were resumed: {page}");

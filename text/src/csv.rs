@@ -5,7 +5,7 @@ use super::escape_controls;
 /// Characters that begin a formula in a spreadsheet, including full-width forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// A text as a cell: control characters escaped, quoted if necessary. A text that a spreadsheet would take for a
+/// A string as a cell: control characters escaped, quoted if necessary. A string that a spreadsheet would take for a
 /// formula is preceded by an apostrophe, so that it stays text; a number is not.
 pub fn csv_cell(text: &str) -> String {
     let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();

@@ -40,8 +40,8 @@ pub fn escape_controls_in_lines(text: &str) -> String {
     text.chars().map(kept).collect()
 }
 
-/// A text for a cell or a line of Markdown: like [`escape_controls`], and without characters that end a cell, begin HTML, or
-/// make a link or an image. Some text comes from servers, and opening the page must load nothing from them.
+/// Escapes a cell or a line of Markdown: like [`escape_controls`], and without characters that end a cell, begin HTML,
+/// or make a link or an image. Some text comes from servers, and opening the page must load nothing from them.
 pub fn escape_markdown(text: &str) -> String {
     escape_controls(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
 }

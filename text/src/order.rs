@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Compares levels of a factor: numbers first, by value, with their unit taken into account; then texts in natural
+/// Compares levels of a factor: numbers first, by value, with their unit taken into account; then strings in natural
 /// order.
 pub fn compare_levels(one: &str, other: &str) -> Ordering {
     match (numeric_value(one), numeric_value(other)) {
@@ -11,7 +11,7 @@ pub fn compare_levels(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The value of a numeric text: `1.5`, `10k`, `2M`; `None` for any other text.
+/// The value of a numeric string: `1.5`, `10k`, `2M`; `None` for any other string.
 fn numeric_value(text: &str) -> Option<f64> {
     let end = text.len() - text.chars().next_back().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
     let scale = match &text[end..] {
@@ -25,7 +25,7 @@ fn numeric_value(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Compares texts, with numbers in them compared by value: `a9` is before `a10`.
+/// Compares strings, with numbers in them compared by value: `a9` is before `a10`.
 pub fn compare_natural(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one, other);
     while !one.is_empty() && !other.is_empty() {

@@ -6,7 +6,7 @@ use super::cmm_json;
 use super::line::ReportLine;
 use super::report::{LineEffect, ParsedReport};
 
-/// Everything found in a text.
+/// Everything found in saved output.
 #[derive(Debug, Default)]
 pub struct Log {
     /// The reports, and JSON blocks that belong to no report.

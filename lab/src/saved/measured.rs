@@ -33,7 +33,7 @@ pub struct SavedRun {
     pub figures: MetricValues,
     /// The whole document, if onrush wrote the result as JSON.
     pub document: Option<Box<Document>>,
-    /// SHA-256 of each text that the run was read from, to detect copies.
+    /// SHA-256 of each output or file that the run was read from, to detect copies.
     pub digests: Vec<String>,
 }
 

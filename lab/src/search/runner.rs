@@ -130,7 +130,6 @@ struct NoResult {
 #[error("the search ends here: without all machines, its runs would not be comparable")]
 struct MachineLost(String);
 
-/// A finished search.
 struct FinishedSearch {
     points: Vec<Point>,
     look: Option<ClosedLoop>,

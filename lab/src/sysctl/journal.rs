@@ -35,7 +35,6 @@ pub(super) struct Record {
     pub changes: Vec<SettingChange>,
 }
 
-/// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum JournalLine {

@@ -15,7 +15,7 @@ use super::tree::Tree;
 pub enum Leftover {
     /// No process has left changes in this network namespace.
     Nothing,
-    /// A restart of the machine has undone the changes.
+    /// A reboot has undone the changes.
     Restarted,
     /// Outcome of each restoration; the last change is restored first.
     Changes(Vec<Restoration>),

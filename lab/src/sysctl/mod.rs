@@ -35,7 +35,7 @@ pub fn check(name: &SettingName) -> Result<(), SysctlRefusal> {
     tree::Tree::host().read(name).map(drop)
 }
 
-/// Directory that holds the journals. A restart of the machine empties it, and undoes the changes.
+/// Directory that holds the journals. A reboot empties it, and undoes the changes.
 pub const DIRECTORY: &str = "/run/onrush";
 
 #[cfg(test)]

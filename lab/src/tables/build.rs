@@ -150,7 +150,7 @@ pub fn key_cells(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = C
     key.iter().zip(&group.key).map(|(name, level)| field_cell(name, Some(level.clone())))
 }
 
-/// The cell for a field: for the names below a text, otherwise a level, which may be a number.
+/// The cell for a field: a string for the names below, otherwise a level, which may be a number.
 fn field_cell(name: &str, text: Option<String>) -> Cell {
     const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }

@@ -30,7 +30,7 @@ pub struct ColumnHead {
 pub enum Cell {
     /// An unknown value.
     Empty,
-    /// A text, escaped when it is printed for people.
+    /// A string, escaped when printed for people.
     Text(String),
     /// A number; decimals may be hidden from people.
     Number {
@@ -59,7 +59,7 @@ impl Grid {
 }
 
 impl ColumnHead {
-    /// The head of a column of texts, or of a computed column.
+    /// The head of a column of strings, or of a computed column.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
     }
@@ -76,13 +76,12 @@ impl ColumnHead {
 }
 
 impl Cell {
-    /// A cell with a text; empty for `None` or an empty text.
+    /// A cell with a string; empty for `None` or an empty string.
     pub fn text(text: Option<String>) -> Self {
         text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
     }
 
-    /// A cell with a level: a whole number if the text is one in its usual form, otherwise the
-    /// text.
+    /// A cell with a level: a whole number if the string is one in its usual form, otherwise the string.
     pub fn level(text: String) -> Self {
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
         number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::from_whole(number)), true))
@@ -98,7 +97,7 @@ impl Cell {
         text.map_or(Self::Empty, Self::Shown)
     }
 
-    /// The cell as printed for people; control characters in texts are escaped.
+    /// The cell as printed for people; control characters in strings are escaped.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),

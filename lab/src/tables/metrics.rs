@@ -1,4 +1,4 @@
-//! Texts about the metrics: the output of `onrush table --columns help`, and `docs/metrics.md`.
+//! Descriptions of the metrics: the output of `onrush table --columns help`, and `docs/metrics.md`.
 
 use onrush_plan::metric::METRICS;
 

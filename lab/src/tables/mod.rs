@@ -239,7 +239,7 @@ fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     (!found.is_empty()).then(|| format!("figures of incomplete runs: {}", first_and_count(&found)))
 }
 
-/// Quotes the first of several texts, and gives the number of the others.
+/// Lists the first of several strings, and gives the number of the others.
 fn first_and_count(found: &[String]) -> String {
     let named = found[..found.len().min(NAMED_MAX)].join(", ");
     let more = found.len() - found.len().min(NAMED_MAX);

@@ -6,7 +6,7 @@ use onrush_plan::secrets::{REDACTED, is_secret};
 use onrush_proto::GRPC_STATUS_MAX;
 use onrush_text::escape_controls;
 
-/// Maximum length, in characters, to which expected values and texts are shortened.
+/// Maximum length, in characters, to which expected values and strings are shortened.
 const SHOWN_MAX: usize = 80;
 
 /// Describes why a response failed the check with this number, counted from 0. Values of secret
@@ -51,7 +51,7 @@ pub fn describe_grpc_status(status: u8) -> String {
     }
 }
 
-/// The start of a text, with dots if it is longer than [`SHOWN_MAX`].
+/// The start of a string, with dots if it is longer than [`SHOWN_MAX`].
 fn shorten(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if beginning.len() < text.len() { "…" } else { "" };

@@ -275,7 +275,7 @@ fn port_remedy(Ports { usable, time_wait }: Ports, closed_first: u64) -> String 
     )
 }
 
-/// Describes the cause of a row.
+/// Describes the cause of a row as [`describe_cause`] does, except for TLS handshakes without a response.
 pub fn describe_row_cause(row: &FailureRow, plan: &Plan) -> String {
     match row {
         FailureRow { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),

@@ -255,7 +255,7 @@ impl OutputStream {
     }
 }
 
-/// Compresses a text with gzip. Its histograms are compressed already, but names and rows of the timeline are not.
+/// Compresses a result with gzip. Its histograms are compressed already, but names and rows of the timeline are not.
 fn compress(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());

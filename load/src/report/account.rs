@@ -46,7 +46,6 @@ pub fn error_summary(requests: &Requests) -> Option<String> {
     Some(format!("{} ({})", format_share_of(errors, requests.all(), "request"), nonzero_parts(&kinds)))
 }
 
-/// The nonzero parts.
 fn nonzero_parts(parts: &[(u64, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", format_thousands(*count))).collect::<Vec<_>>().join(", ")

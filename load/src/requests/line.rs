@@ -126,7 +126,7 @@ fn parse_weight(text: &str) -> Option<u32> {
     text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
 }
 
-/// True if a text can be the name of requests: 1 to 64 characters, without blanks and characters used in conditions.
+/// True if a string can be the name of requests: 1 to 64 characters, without blanks and characters used in conditions.
 pub fn is_name(text: &str) -> bool {
     let is_allowed =
         |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
@@ -188,7 +188,7 @@ fn is_host(text: &str) -> bool {
     port > 0 && (rest[port..].starts_with(['/', '?']) || (is_named && port == rest.len()))
 }
 
-/// Start of a text in quotes, without secrets.
+/// Start of a string in quotes, without secrets.
 pub(super) fn shown(text: &str) -> String {
     without_secrets(text, secrets::redact_text)
 }
@@ -243,7 +243,7 @@ pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value))
 }
 
-/// True if a text is a token as defined in RFC 9110, as methods and header names must be.
+/// True if a string is a token as defined in RFC 9110, as methods and header names must be.
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)

@@ -323,7 +323,7 @@ impl Outcome {
         !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
-    /// Redacts secrets in texts from servers and scripts before they are shown.
+    /// Redacts secrets in output of servers and scripts before it is shown.
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = KnownSecrets::from_plan(plan);
         let known = &self.known;

@@ -20,7 +20,7 @@ pub struct RunScript {
     pub depth: usize,
     /// True if the script writes every batch anew.
     pub writes_batches: bool,
-    /// Scripts of the workers.
+    /// One element per worker.
     pub workers: Vec<WorkerScript>,
 }
 

@@ -20,7 +20,7 @@ const HANDLER: c_int = 1;
 const REQUEST: c_int = 2;
 const RESPONSE: c_int = 3;
 const DELAY: c_int = 4;
-/// The text that was returned last. While it is kept here, no other text can have the same address.
+/// The string that was returned last. While it is kept here, no other string can have the same address.
 const LAST: c_int = 5;
 
 /// Registry keys under which values are kept until they are put on the stack.

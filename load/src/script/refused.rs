@@ -8,7 +8,7 @@ use onrush_plan::secrets;
 use onrush_plan::target::percent_encoded;
 use onrush_proto::http1::{self, Malformed, Outline};
 
-/// Maximum number of characters of a text that are shown.
+/// Maximum number of characters of a string that are shown.
 const SHOWN: usize = 80;
 
 /// Finds the requests in a value that the script returned before the run.
@@ -58,7 +58,7 @@ fn find_requests_with(
     }
 }
 
-/// A text with a faulty request.
+/// A returned string with a faulty request.
 struct RefusedRequest<'a> {
     bytes: &'a [u8],
     /// Start of the faulty request.
@@ -255,7 +255,7 @@ fn split_head_and_body(request: &[u8]) -> (&[u8], Option<&[u8]>) {
     (request, None)
 }
 
-/// The start of a text, redacted and quoted.
+/// The start of a string, redacted and quoted.
 fn quote_start(text: &str) -> String {
     let text: String = text.trim_end().chars().take(SHOWN).collect();
     format!("{:?}", secrets::redact_text(&text))

@@ -108,7 +108,6 @@ fn shell_command(command: &[u8]) -> Command {
     shell
 }
 
-/// A running command.
 struct RunningCommand {
     child: Child,
     /// The command's entry in [`RUNNING`].

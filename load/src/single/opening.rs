@@ -52,7 +52,7 @@ impl<'a> RunOpening<'a> {
         }
     }
 
-    /// Prints a text before the run. While the reader blocks, the run does not start, and a signal quits.
+    /// Prints lines before the run. While the reader blocks, the run does not start, and a signal quits.
     fn print(&mut self, text: &str) {
         self.interrupt.run_blocking(|| self.screen.print(text));
     }

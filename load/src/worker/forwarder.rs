@@ -14,7 +14,7 @@ use crate::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMes
 use crate::run::machines::worker_client::{WorkerClient, WorkerCommand};
 use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, nanos};
 
-/// Maximum length of a reason that is forwarded, in bytes: a script may raise any text, but messages are limited.
+/// Maximum length of a reason that is forwarded, in bytes: a script may raise any error, but messages are limited.
 const REASON_MAX: usize = 64 << 10;
 
 /// Truncates a reason that is too long to be forwarded.

@@ -12,7 +12,7 @@ use super::places::{decoded, places, search};
 use super::{in_file, without};
 use crate::{FileContents, Plan, RequestList};
 
-/// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
+/// The minimum length of a secret that is searched for, in bytes: shorter ones appear too often by chance.
 const LENGTH_MIN: usize = 4;
 
 /// The minimum length of a piece of a secret, in bytes.
@@ -168,7 +168,7 @@ fn folded(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|byte| if *byte == b'+' { b' ' } else { byte.to_ascii_lowercase() }).collect()
 }
 
-/// The secrets in a text, found as by [`places`].
+/// The secrets in bytes, found as by [`places`].
 fn values(text: &[u8], blanks_end: bool) -> Vec<Vec<u8>> {
     places(text, blanks_end).into_iter().map(|place| text[place].to_vec()).collect()
 }

@@ -1,6 +1,6 @@
 //! Redaction of secrets, which must not leave the machine with a result.
 //!
-//! A secret is the user in a URL or the value of a secret name (`names`), found by its place in a text (`places`).
+//! A secret is the user in a URL or the value of a secret name (`names`), found by its place (`places`).
 //! [`KnownSecrets`] holds the secrets that a run was given, and hides them wherever else they appear. Bodies other than
 //! forms are not searched but left out, and so are the commands of experiments.
 
@@ -91,8 +91,8 @@ pub fn users(text: &str) -> String {
     String::from_utf8_lossy(&without(text.as_bytes(), &places::users(text.as_bytes()))).into_owned()
 }
 
-/// A text that may not be a valid URL, with everything redacted that may be meant as a user. A parser would take the
-/// slash in a password for the end of the host.
+/// Redacts everything that may be meant as a user in what may not be a valid URL. A parser would take the slash in a
+/// password for the end of the host.
 pub fn misspelt_url(typed: &str) -> String {
     let Some((user, host)) = typed.rsplit_once('@') else { return redact_url(typed) };
     let scheme = ["http://", "https://"].into_iter().find(|scheme| user.starts_with(scheme)).unwrap_or_default();
@@ -105,7 +105,7 @@ pub fn is_misspelt_user(url: &str) -> bool {
     user.is_some_and(|user| user.contains(['/', '?', '#']))
 }
 
-/// A text that may not be a valid header, redacted.
+/// Redacts what may not be a valid header.
 pub fn misspelt_header(typed: &str) -> String {
     match typed.split_once([':', ' ', '\t', '=']) {
         Some((name, _)) if is_secret(name) => format!("{name} {REDACTED}"),

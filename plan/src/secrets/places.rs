@@ -1,7 +1,7 @@
 //! Finds secrets by their places: the users of URLs, the values of secret names, and tokens after `Bearer` or `Basic`.
 //!
 //! Headers, queries, forms, options, scripts and documents follow one rule: a name, perhaps in quotes, then `=` or `:`,
-//! then the value. Multipart forms follow another one. A text is searched as it is, and with percent-encoding undone
+//! then the value. Multipart forms follow another one. Bytes are searched as they are, and with percent-encoding undone
 //! once.
 
 use std::collections::HashSet;
@@ -27,13 +27,13 @@ const AFTER_QUOTES: &[u8] = b",}]):;/>";
 /// The minimum length of a token after `Bearer` or `Basic`, in bytes.
 const TOKEN_MIN: usize = 8;
 
-/// The places of the secrets in a text, in order and without overlaps. With `blanks_end`, a value after `name=` ends at
+/// The places of the secrets in bytes, in order and without overlaps. With `blanks_end`, a value after `name=` ends at
 /// the first blank.
 pub(super) fn places(text: &[u8], blanks_end: bool) -> Vec<Range<usize>> {
     search(text, |bytes| Finder { bytes, blanks_end }.places())
 }
 
-/// The places of the users in the URLs of a text, in order and without overlaps.
+/// The places of the users of URLs in bytes, in order and without overlaps.
 pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     let finder = Finder { bytes: text, blanks_end: false };
     let mut found = Vec::new();

@@ -490,7 +490,7 @@ impl Client for Http1 {
         let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
         let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        // Requests whose texts are consecutive in memory leave together.
+        // Requests whose bytes are consecutive in memory leave together.
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
             && range.len() + next.range.len() <= JOINED_MAX

@@ -70,7 +70,7 @@ pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malform
     OutlineReader { bytes, at: 0, allows: Allows::Methods }.read(found)
 }
 
-/// [`outline`] for texts that wrk sends unread, such as all of a script except the first: method and target may be
+/// [`outline`] for bytes that wrk sends unread, such as all of a script except the first: method and target may be
 /// anything between blanks, even with blanks or bytes beyond ASCII inside.
 ///
 /// # Errors

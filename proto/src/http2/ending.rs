@@ -124,7 +124,7 @@ impl Http2 {
         }
     }
 
-    /// Fails the connection.
+    /// Fails the connection, with a GOAWAY if the server broke the protocol.
     pub(super) fn fail_connection(&mut self, error: Error) {
         if let Error::Breach(breach) = error {
             self.send_goaway(breach.code());

@@ -83,7 +83,7 @@ struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    /// Passes on the pseudo-fields and all fields that are not about the connection. Returns true if the body is
+    /// Passes on the pseudo-header fields and all fields that are not about the connection. Returns true if the body is
     /// chunked, for which HTTP/2 has no use.
     fn write(
         self,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Code;
 
-/// Largest number of different GOAWAY texts kept; further ones are not counted.
+/// Largest number of different GOAWAY explanations kept; further ones are not counted.
 pub const REASONS_MAX: usize = 16;
 
 /// Counts of one thread's connections; those of several threads can be added.

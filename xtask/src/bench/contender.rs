@@ -39,15 +39,11 @@ pub enum GeneratorProgram {
 pub const ONRUSH: Contender = contender("onrush", GeneratorProgram::Onrush("uring"));
 /// onrush on epoll.
 pub const EPOLL: Contender = contender("onrush (epoll)", GeneratorProgram::Onrush("epoll"));
-/// wrk.
 pub const WRK: Contender = contender("wrk", GeneratorProgram::Wrk);
-/// wrk2.
 pub const WRK2: Contender = contender("wrk2", GeneratorProgram::Wrk2);
 /// h2load, on HTTP/1.1.
 pub const H2LOAD: Contender = contender("h2load", GeneratorProgram::H2load);
-/// shb.
 pub const SHB: Contender = contender("shb", GeneratorProgram::Shb);
-/// oha.
 pub const OHA: Contender = contender("oha", GeneratorProgram::Oha);
 
 /// Programs that `PEERS=` can select.

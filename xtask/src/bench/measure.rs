@@ -180,7 +180,6 @@ impl RoundSample {
 /// A measure of a contender, alone or compared with another contender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasureComparison {
-    /// The measure.
     pub measure: Measure,
     /// The numerator.
     pub ours: Contender,

@@ -14,7 +14,6 @@ pub struct BenchRow {
     pub name: &'static str,
     /// Description of the work.
     pub sentence: &'static str,
-    /// The work.
     pub work: BenchWork,
     pub comparisons: &'static [MeasureComparison],
     /// Largest number of rounds: more of them would add no information.

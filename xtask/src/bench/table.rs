@@ -110,7 +110,6 @@ impl Table {
         self.0.iter().map(line).collect()
     }
 
-    /// A Markdown table.
     pub fn markdown(&self) -> String {
         let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
         let rule = format!("|{}\n", " --- |".repeat(self.0.first().map_or(0, Vec::len)));
@@ -119,7 +118,6 @@ impl Table {
     }
 }
 
-/// The compared programs.
 fn compared_programs(MeasureComparison { ours, other, .. }: &MeasureComparison) -> String {
     other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()))
 }

@@ -34,7 +34,6 @@ pub fn write_files(root: &Path) -> io::Result<()> {
 /// Work of a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchWork {
-    /// The target.
     pub target: BenchTarget,
     /// The path that is requested.
     pub path: &'static str,

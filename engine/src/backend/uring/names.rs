@@ -39,7 +39,7 @@ impl Operation {
 /// of the first can still be in flight.
 const GENERATION_BITS: u32 = 28;
 
-/// The name of an operation.
+/// The name of an operation, with which its completion comes back.
 pub fn encode_operation_name(conn: ConnId, generation: u32, operation: Operation) -> u64 {
     let generation = u64::from(generation & ((1 << GENERATION_BITS) - 1));
     u64::from(conn.0) | generation << 32 | (operation as u64) << (32 + GENERATION_BITS)

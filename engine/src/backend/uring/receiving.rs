@@ -136,7 +136,7 @@ impl Uring {
         }
     }
 
-    /// Prepares for a large body.
+    /// Receives or discards the next `n` bytes in large pieces, from when small receives have ended.
     pub(super) fn prepare_large_body(&mut self, conn: ConnId, n: u64, what: Large) {
         let socket = &mut self.sockets[conn.index()];
         (socket.large, socket.what) = (n, what);

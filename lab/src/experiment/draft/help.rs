@@ -1,11 +1,11 @@
-//! The texts that `--help` prints for the three commands.
+//! The help that `--help` prints for the three commands.
 
 use onrush_load::cli::arguments::{HELP, Setter, help};
 use onrush_load::cli::described::Described;
 
 use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 
-/// The help of `lab`: the texts above and below its options.
+/// The help of `lab`, above and below its options.
 pub(super) const LAB: (&str, &str) = (
     "\
 onrush lab measures every point of an experiment several times, in an order that

@@ -39,7 +39,7 @@ fn last_name_part(name: &str) -> String {
     slug(name.rsplit('.').next().unwrap_or(name))
 }
 
-/// A text in a form suitable for file names: characters outside `[A-Za-z0-9._-]` become underscores.
+/// A string in a form suitable for file names: characters outside `[A-Za-z0-9._-]` become underscores.
 pub(super) fn slug(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let shown: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();

@@ -7,7 +7,7 @@ use super::file::parse_outline;
 use super::typed::SHORTHAND;
 use super::*;
 
-/// The experiment in a text, or the text's fault.
+/// The experiment that TOML describes, or its fault.
 fn decided(text: &str) -> Result<Experiment, String> {
     let outline =
         parse_outline(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;

@@ -15,7 +15,7 @@ pub fn csv(grid: &Grid) -> String {
     text
 }
 
-/// A cell's value: a text unchanged, a number with all its decimals.
+/// A cell's value: a string unchanged, a number with all its decimals.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),

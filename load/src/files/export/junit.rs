@@ -60,7 +60,7 @@ pub fn render_junit(document: &Document) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", String::from_utf8_lossy(&writer.into_inner()))
 }
 
-/// Removes from a text what XML forbids: most control characters, and two noncharacters.
+/// Removes from a string what XML forbids: most control characters, and two noncharacters.
 fn xml(text: &str) -> String {
     escape_controls(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -224,7 +224,6 @@ impl ScheduleCounts {
     }
 }
 
-/// A run with a schedule.
 struct ScheduledRun<'a> {
     facts: &'a NoteFacts<'a>,
     plan: &'a Plan,

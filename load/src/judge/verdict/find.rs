@@ -12,7 +12,7 @@ use crate::record::{Finding, Note, NoteId};
 const ERRORS: f64 = 4.0;
 /// … and at least this share of the rate.
 const CHANGED: f64 = 0.05;
-/// Throttling and stolen time matter if they take at least this share of the time.
+/// Throttling and steal time matter if they take at least this share of the time.
 const TAKEN: f64 = 0.02;
 /// Stalls matter if they last at least this many seconds in total.
 const STALLED_S: f64 = 0.2;

@@ -15,7 +15,6 @@ use crate::record::evidence::{
 
 const MS: f64 = 1e3;
 
-/// A change to the evidence.
 type EvidenceChange = fn(&mut Evidence);
 
 /// A change to the evidence by a value.

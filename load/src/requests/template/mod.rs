@@ -1,8 +1,8 @@
 //! Requests with placeholders, such as `{{seq}}`, that are filled in for each request (`--templates`).
 //!
-//! `tokens` finds the placeholders of a text. `placeholder` parses one. `url` hides placeholders from the URL grammar.
-//! `table` reads a file of values. `values` prepares them as the bytes to send, encoded by `filter`. `template` is a
-//! request to fill in. Every fault is found before the run.
+//! `tokens` finds the placeholders of a template. `placeholder` parses one. `url` hides placeholders from the URL
+//! grammar. `table` reads a file of values. `values` prepares them as the bytes to send, encoded by `filter`.
+//! `template` is a request to fill in. Every fault is found before the run.
 
 mod filter;
 mod placeholder;

@@ -107,7 +107,7 @@ impl PlaceholderKind {
     }
 }
 
-/// Parses all placeholders of a text.
+/// Parses all placeholders of a template.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     Tokens::new(text).filter_map(read).collect()
 }
 
-/// The first valid placeholder in a text that is sent verbatim, probably because `--templates` was forgotten.
+/// The first valid placeholder in bytes that are sent verbatim, probably because `--templates` was forgotten.
 pub fn first_likely_placeholder(text: &[u8]) -> Option<String> {
     let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
     let mut tokens = Tokens::new(text).map_while(Result::ok).filter_map(|token| match token {

@@ -88,7 +88,6 @@ impl ValueTable {
     }
 }
 
-/// Index of a column.
 fn column_index(column: &str, names: &StringRecord) -> Result<usize, String> {
     for (index, name) in names.iter().enumerate() {
         if names.iter().take(index).any(|earlier| earlier.trim() == name.trim()) {

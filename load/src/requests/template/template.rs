@@ -79,7 +79,7 @@ impl Template {
         self.head.iter().chain(&self.body).all(|piece| matches!(piece, Piece::Text(_)))
     }
 
-    /// Number of bytes in the fixed texts, without any values.
+    /// Number of bytes of the fixed pieces, without any values.
     pub fn text_bytes(&self) -> usize {
         let length = |piece: &Piece| if let Piece::Text(text) = piece { text.len() } else { 0 };
         self.head.iter().chain(&self.body).map(length).sum()
@@ -136,7 +136,7 @@ struct TemplatePieces<'a> {
 }
 
 impl TemplatePieces<'_> {
-    /// Adds a text verbatim.
+    /// Adds bytes verbatim.
     fn text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             Some(Piece::Text(before)) => before.extend_from_slice(text),
@@ -144,7 +144,7 @@ impl TemplatePieces<'_> {
         }
     }
 
-    /// Adds a text with its placeholders.
+    /// Adds bytes with placeholders.
     fn add(&mut self, text: &[u8], place: RequestPart) -> Result<(), String> {
         for token in Tokens::new(text) {
             match token? {

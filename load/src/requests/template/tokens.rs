@@ -1,8 +1,8 @@
-//! Splits a text into verbatim parts and placeholders.
+//! Splits a template into verbatim parts and placeholders.
 
 use memchr::memmem;
 
-/// A part of a text.
+/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateToken<'a> {
     /// Text to send verbatim.
@@ -11,16 +11,16 @@ pub enum TemplateToken<'a> {
     Placeholder(&'a [u8]),
 }
 
-/// Parts of a text, in order. Four opening braces are the text `{{`. The first of three braces is text, so `{{{seq}}}`
-/// is a number in braces. Unmatched closing braces are text: JSON bodies contain them. `{{` without `}}` on the same
-/// line is an error, which ends the iteration.
+/// Parts of a template, in order. Four opening braces are the text `{{`. The first of three braces is text, so
+/// `{{{seq}}}` is a number in braces. Unmatched closing braces are text: JSON bodies contain them. `{{` without `}}` on
+/// the same line is an error, which ends the iteration.
 #[derive(Clone, Debug)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// Starts to read a text.
+    /// Starts to read a template.
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
@@ -58,7 +58,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// Doubles the braces of each `{{` in a text, so that it is sent verbatim by a request with placeholders.
+/// Doubles the braces of each `{{` in a string, so that it is sent verbatim by a request with placeholders.
 pub fn escaped(text: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -200,7 +200,7 @@ pub struct RowSums {
 }
 
 impl RowSums {
-    /// Adds a row to the sums.
+    /// Adds a row. Sums wrap, because they are only compared.
     pub fn add_row(&mut self, row: &Totals) {
         let counters = &row.counters;
         self.rows += 1;

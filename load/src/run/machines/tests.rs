@@ -119,7 +119,6 @@ enum SimulationEvent {
     Tick,
 }
 
-/// Results of a simulation.
 #[derive(Default)]
 struct SimulationResult {
     merged: Totals,

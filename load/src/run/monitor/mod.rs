@@ -2,7 +2,7 @@
 //!
 //! A separate thread queries the kernel a few times a second. `listeners` finds the listening sockets that receive the
 //! load, `holders` the processes that hold them. `processes` reads processor time, `groups` control-group limits,
-//! `connections` the target's end of some connections, and `machine` disturbances of the machine. The thread sends
+//! `connections` the target's end of some connections, and `machine` interference on the machine. The thread sends
 //! nothing to the target, touches no connection, and takes less than 1 % of a processor.
 
 mod connections;

@@ -294,7 +294,6 @@ mod tests {
             target
         }
 
-        /// Waits until the shell waits.
         fn wait_until_idle(&mut self) {
             self.said.read_line(&mut String::new()).unwrap();
         }

@@ -35,7 +35,6 @@ pub struct Sampler {
     seed: u64,
 }
 
-/// The sockets to sample.
 #[derive(Debug)]
 enum SampledSockets {
     Own(OwnConnections),

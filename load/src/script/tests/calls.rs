@@ -305,7 +305,7 @@ fn second_values_return_with_each_response() {
     for (batch, request) in [(1, 0), (0, 1), (2, 0), (1, 1)] {
         thread.pass_response(&Response { remark: batches[batch][request].remark(), ..RESPONSE }).unwrap();
     }
-    // Both batches share one text. A value is released in the first call after its last request has ended.
+    // Both batches share one string. A value is released in the first call after its last request has ended.
     assert!(std::ptr::eq(request_bytes(&batches[0][0]), request_bytes(&batches[1][0])));
     batches.remove(0);
     thread.next_batch().unwrap();

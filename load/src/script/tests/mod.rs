@@ -130,7 +130,6 @@ impl Called {
     }
 }
 
-/// The first thread.
 fn first_thread(script: &mut LoadedScript) -> Called {
     Called::from_callbacks(script.take_callbacks().swap_remove(0))
 }

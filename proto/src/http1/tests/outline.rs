@@ -8,7 +8,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nfoo=bar&baz=quux";
 const CHUNKS: &str = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n";
 
-/// Checks that `bytes` are these requests: their texts, the lengths of their bodies and the kinds of their responses.
+/// Checks that `bytes` are these requests: their bytes, the lengths of their bodies and the kinds of their responses.
 #[track_caller]
 fn check(bytes: impl AsRef<[u8]>, requests: &[(&str, usize, ResponseKind)]) {
     let bytes = bytes.as_ref();

@@ -32,7 +32,6 @@ const STEPS_MAX: u64 = 1_000_000;
 const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
-/// The result of a run.
 pub struct RunResult {
     pub plan: Box<Plan>,
     pub parts: Vec<ThreadOutcome>,

@@ -65,7 +65,7 @@ fn smaller_cases(case: &Case) -> Vec<Case> {
 
 fn shorten_mischief(mischief: &mut Mischief) {
     if let Mischief::Answer(text) | Mischief::Early(text) = mischief {
-        // Random texts have only single-byte characters.
+        // Random strings have only single-byte characters.
         text.truncate(text.len() / 2);
     }
 }

@@ -278,7 +278,6 @@ struct WatchedPeer {
     is_over: bool,
 }
 
-/// Reason for a wake.
 enum WakeReason {
     /// These bytes arrive now.
     Arriving(Vec<u8>),

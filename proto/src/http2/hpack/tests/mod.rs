@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Breach;
 
-/// The bytes of a text of hexadecimal digits, with blanks anywhere.
+/// The bytes that hexadecimal digits, with blanks anywhere, stand for.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let pairs = digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap());
