@@ -68,7 +68,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         }
         notes.push(Note::doubt(NoteId::DifferentPlans, mixed_note(&different)));
     }
-    let mut result = RunResult::sum(results).ok_or_else(|| anyhow!("nothing to merge"))?;
+    let mut result = RunResult::sum(results)?;
     notes.into_iter().for_each(|note| result.add_note(note));
     let sum = judge::judge_result(result, cli::parse_saved_gate);
     // Someone who reads only the exit code must learn of gates that were not judged.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_plan::{Dialect, Percent, Plan, secrets};
 use onrush_stats::timeline::RowFigures;
-use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats};
+use onrush_stats::{ByClass, Count, Counters, Handshakes, Latencies, Negotiated, Stats, Statuses};
 
 use super::distribution::figure;
 use super::gate::Gate;
@@ -76,7 +76,7 @@ impl Document {
             suspended_s: Duration::from_nanos(suspended_ns).as_secs_f64(),
             interrupted: runs.iter().any(|run| run.interrupted),
             ended: single.and_then(|run| run.ended),
-            lost_threads: runs.iter().map(|run| run.lost_threads).sum(),
+            lost_threads: runs.iter().map(|run| run.lost_threads).fold(0, u64::saturating_add),
             stopped_threads: single.map(|run| run.stopped_threads.clone()).unwrap_or_default(),
             incomplete: sources.incomplete(),
             requests,
@@ -104,7 +104,7 @@ impl Document {
             latency: Latency {
                 service: view(latency),
                 clamped: latency.clamped,
-                by_class: by_class.as_deref().map(|by_class| classes(by_class, view)).unwrap_or_default(),
+                by_class: by_class.as_deref().map(|by_class| classes(by_class, statuses, view)).unwrap_or_default(),
                 batch: batch_latency.as_deref().map(view),
                 wrk_mean_us: single.and_then(|run| run.wrk_mean_us),
                 wrk: sums.wrk.as_ref().filter(|_| all_have(|run| run.wrk_spacing_us.is_some())).map(view),
@@ -218,12 +218,17 @@ impl Tool {
     }
 }
 
-/// The latencies by the class of the status.
+/// The latencies by the class of the status. A class is left out if some responses of a sum are missing from it, because
+/// a run imitated a tool.
 fn classes(
     by_class: &ByClass<u64>,
+    statuses: &Statuses,
     view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
 ) -> BTreeMap<String, Distribution> {
-    let of = |class| Some((format!("{class}xx"), view(by_class.latencies_of_class(class)?)));
+    let of = |class| {
+        let latencies = by_class.latencies_of_class(class)?;
+        (latencies.count() == statuses.class_total(class)).then(|| (format!("{class}xx"), view(latencies)))
+    };
     ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Failures by phase and cause, with their words.
 
+use std::collections::HashMap;
+
 use onrush_plan::Plan;
 use onrush_plan::checks::Check;
 use onrush_plan::secrets;
@@ -74,9 +76,11 @@ impl FailureSum {
 
     /// Adds failures to those with the same phase and cause, and orders all by their first time.
     pub(super) fn add_all(mine: &mut Vec<Self>, theirs: Vec<Self>) {
+        let key = |sum: &Self| (sum.phase.clone(), sum.cause.clone());
+        let known: HashMap<_, usize> = mine.iter().enumerate().map(|(index, sum)| (key(sum), index)).collect();
         for other in theirs {
-            match mine.iter_mut().find(|known| (&known.phase, &known.cause) == (&other.phase, &other.cause)) {
-                Some(known) => known.add(other),
+            match known.get(&key(&other)) {
+                Some(&index) => mine[index].add(other),
                 None => mine.push(other),
             }
         }

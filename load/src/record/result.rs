@@ -3,14 +3,14 @@
 //! A result file contains it, and whatever reads the file back reads this alone; the figures in the file are for people.
 //! Results add up with `+=`, in any order and grouping.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::ops::AddAssign;
 use std::time::Duration;
 
 use onrush_plan::{Dialect, Percent, Position};
 use onrush_stats::timeline::{ROWS_MAX, RowFigures};
-use onrush_stats::{ByName, Distribution, Errors, Ledger, Totals};
+use onrush_stats::{ByName, Corrupt, Distribution, Errors, Ledger, Totals};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
@@ -26,6 +26,7 @@ use crate::failure;
 use crate::figures::correct::{batch_spacing_us, rewrite_as_wrk};
 use crate::figures::rate::{counted_requests, requested_by_end_per_s, requested_per_s};
 use crate::figures::{bounds, unavailable};
+use crate::run::machines::figures::Bound;
 use crate::run::{self, Outcome, nanos};
 
 /// Rounding errors of moments in seconds.
@@ -288,9 +289,11 @@ impl RunResult {
         self.plan.dialect == dialect.name()
     }
 
-    /// Names the only run after its file; the runs of a sum keep their names.
+    /// Names the only run after its file, unless it has a name.
     pub fn name_run(&mut self, name: &str) {
-        if let [only] = &mut self.runs[..] {
+        if let [only] = &mut self.runs[..]
+            && only.name.is_empty()
+        {
             name.clone_into(&mut only.name);
         }
     }
@@ -302,19 +305,28 @@ impl RunResult {
         }
     }
 
-    /// The sum of results, each with the name of its file; `None` without any.
-    pub fn sum(results: impl IntoIterator<Item = (String, Self)>) -> Option<Self> {
-        let named = results.into_iter().map(|(name, mut result)| {
+    /// The sum of results, each with the name of its file.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or if their figures are too large to be added.
+    pub fn sum(results: impl IntoIterator<Item = (String, Self)>) -> Result<Self, Corrupt> {
+        let mut bound = Bound::default();
+        let mut sum: Option<Self> = None;
+        for (name, mut result) in results {
+            if !bound.admit_figures(&result.sums, 1) {
+                return Err(Corrupt::Figures);
+            }
             result.name_run(&name);
-            result
-        });
-        named.reduce(|mut sum, result| {
-            sum += result;
-            sum
-        })
+            match &mut sum {
+                Some(sum) => *sum += result,
+                None => sum = Some(result),
+            }
+        }
+        sum.ok_or(Corrupt::Count)
     }
 
-    fn first(&self) -> Option<(Moment, &str)> {
+    fn first(&self) -> Option<(Moment, &str, u64, u64)> {
         self.runs.first().map(RunFacts::order)
     }
 }
@@ -393,11 +405,13 @@ impl NameSum {
     }
 
     fn add_all(mine: &mut Vec<Self>, theirs: Vec<Self>) {
+        let known: HashMap<Option<String>, usize> =
+            mine.iter().enumerate().map(|(index, sum)| (sum.name.clone(), index)).collect();
         for other in theirs {
-            match mine.iter_mut().find(|known| known.name == other.name) {
-                Some(known) => {
-                    known.place = known.place.min(other.place);
-                    known.outcomes += &other.outcomes;
+            match known.get(&other.name) {
+                Some(&index) => {
+                    mine[index].place = mine[index].place.min(other.place);
+                    mine[index].outcomes += &other.outcomes;
                 }
                 None => mine.push(other),
             }
@@ -509,8 +523,8 @@ impl RunFacts {
     }
 
     /// The key by which the runs of a sum are ordered.
-    pub fn order(&self) -> (Moment, &str) {
-        (self.started_at, &self.name)
+    pub fn order(&self) -> (Moment, &str, u64, u64) {
+        (self.started_at, &self.name, self.elapsed_ns, self.asked)
     }
 
     /// Start of measuring, in nanoseconds since 1970.

@@ -96,6 +96,14 @@ impl<'a> Runs<'a> {
         self.each.iter().map(|run| of(&run.evidence.load)).fold(0, u64::saturating_add)
     }
 
+    /// The total of a count that all runs have.
+    fn sum_of(&self, of: impl Fn(&Load) -> Option<u64>) -> Option<u64> {
+        self.each
+            .iter()
+            .map(|run| of(&run.evidence.load))
+            .try_fold(0, |sum: u64, count| Some(sum.saturating_add(count?)))
+    }
+
     /// A figure that is the same in all of them.
     fn alike<T: PartialEq>(&self, of: impl Fn(&Load) -> Option<T>) -> Option<T> {
         let mut each = self.each.iter().map(|run| of(&run.evidence.load));
@@ -116,7 +124,7 @@ impl<'a> Runs<'a> {
             threads,
             stopped: self.each.iter().map(|run| run.evidence.generator.stopped).fold(0, u64::saturating_add),
             stalled_s: self.total(|it| Some(it.generator.stalled_s)).unwrap_or_default(),
-            stalls: self.each.iter().map(|run| run.evidence.generator.stalls).sum(),
+            stalls: self.each.iter().map(|run| run.evidence.generator.stalls).fold(0, u64::saturating_add),
             long_stalls: self.long_stalls(),
             throttled_s: self.total(|it| it.generator.throttled_s).filter(|_| self.are_on_one_machine()),
             thread_s: figure(self.each.iter().map(|run| run.evidence.generator.thread_s).sum()),
@@ -206,10 +214,10 @@ impl<'a> Runs<'a> {
             refusal: Refusal::of(statuses, sum.plan.expected_status()),
             failed_checks: sum.errors.check,
             hanging: self.count(|load| load.hanging),
-            left: self.each.iter().map(|run| run.evidence.load.left).sum(),
+            left: self.sum_of(|load| load.left),
             overdue: self.each.iter().filter_map(|run| run.evidence.load.overdue).reduce(u64::saturating_add),
             overrun_s: self.each.iter().filter_map(|run| run.evidence.load.overrun_s).reduce(f64::max),
-            usually_left: self.each.iter().map(|run| run.evidence.load.usually_left).sum(),
+            usually_left: self.sum_of(|load| load.usually_left),
             crowded: self.each.iter().filter_map(|run| run.evidence.load.crowded).reduce(f64::max),
             growth: self.each.iter().filter_map(|run| run.evidence.load.growth).reduce(f64::max),
             silent_s: if is_heard { heard_s(&silences) } else { 0.0 },
@@ -292,15 +300,18 @@ impl<'a> Runs<'a> {
         let mean = |of: fn(&Network) -> Option<f64>| {
             average(parts.iter().filter_map(|part| Some((of(part)?, part.readings as f64))))
         };
+        let total = |of: fn(&Network) -> Option<u64>| {
+            parts.iter().try_fold(0, |sum: u64, part| Some(sum.saturating_add(of(part)?)))
+        };
         Some(Network {
-            readings: parts.iter().map(|part| part.readings).sum(),
+            readings: parts.iter().map(|part| part.readings).fold(0, u64::saturating_add),
             rtt_us: mean(|it| Some(it.rtt_us))?,
             rtt_min_us: parts.iter().filter_map(|part| part.rtt_min_us).reduce(f64::min),
             retransmitted: mean(|it| Some(it.retransmitted))?,
             needless: mean(|it| it.needless),
             out_of_order: mean(|it| it.out_of_order),
-            out_of_order_segments: parts.iter().map(|part| part.out_of_order_segments).sum(),
-            lost: parts.iter().map(|part| part.lost).sum(),
+            out_of_order_segments: total(|it| it.out_of_order_segments),
+            lost: total(|it| it.lost),
             lost_per_request: mean(|it| Some(it.lost_per_request))?,
             busy: mean(|it| it.busy),
             window_limited: mean(|it| it.window_limited),

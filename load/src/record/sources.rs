@@ -133,9 +133,9 @@ impl Sources {
 
     /// The highest total of a number of the runs at one time.
     pub fn most(&self, of: impl Fn(&Source) -> u64) -> u64 {
-        let mut now = 0;
+        let mut now = 0_u64;
         let totals = self.changes().into_iter().map(|(_, begins, run)| {
-            now = if begins { now + of(run) } else { now - of(run) };
+            now = if begins { now.saturating_add(of(run)) } else { now.saturating_sub(of(run)) };
             now
         });
         totals.max().unwrap_or(0)

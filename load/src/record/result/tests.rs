@@ -517,3 +517,63 @@ fn damaged_files_are_read_or_refused() {
     }
     assert!(refused > 500, "{refused}");
 }
+
+/// What a file says, after a change of its result.
+fn changed(change: impl FnOnce(&mut serde_json::Value)) -> anyhow::Result<RunResult> {
+    let mut file = serde_json::from_str::<serde_json::Value>(&document(1..=50).to_json()).unwrap();
+    change(&mut file["result"]);
+    RunResult::parse("x.json".as_ref(), file.to_string().as_bytes())
+}
+
+#[test]
+fn sums_that_would_overflow_are_refused() {
+    const MANY: u64 = 1 << 53;
+    let row = |row: serde_json::Value| {
+        changed(|result| result["runs"][0]["rows"] = std::iter::repeat_n(row, 1_100).collect::<Vec<_>>().into())
+    };
+    for bad in [
+        serde_json::json!({ "started": MANY }),
+        serde_json::json!({ "erroneous": MANY }),
+        serde_json::json!({ "errors": { "connect": MANY, "read": MANY, "write": 0, "timeout": 0, "status": 0 } }),
+        serde_json::json!({ "latency": { "sum_ns": 1, "max_ns": 1, "bins": [[1, MANY], [2, MANY], [3, MANY]] } }),
+        serde_json::json!({ "latency": { "sum_ns": 1_u64 << 60, "max_ns": 5, "bins": [[1, 1]] } }),
+    ] {
+        assert!(row(bad.clone()).is_err(), "{bad}");
+    }
+    let stage = serde_json::to_value(StageSum {
+        started: 1,
+        completed: 1,
+        late: None,
+        dropped: None,
+        errors: Errors::default(),
+        erroneous: 0,
+        latency: Distribution::new(),
+    })
+    .unwrap();
+    assert!(changed(|result| result["sums"]["stages"] = vec![stage].into()).is_err(), "the run has no stages");
+    // Two weeks of 20,000 connections can be read, and added up as long as the sums fit.
+    let busy = |ns: u64| changed(|result| result["sums"]["totals"]["counters"]["occupancy"]["open_ns"] = ns.into());
+    let long = busy(1 << 62).unwrap();
+    let twice = [long.clone(), long.clone()].map(|result| ("x".to_owned(), result));
+    assert!(RunResult::sum(twice.clone()).is_ok());
+    assert!(RunResult::sum(twice.into_iter().chain([("x".to_owned(), long)])).is_err());
+    assert!(busy(u64::MAX).is_err());
+}
+
+#[test]
+fn labels_may_have_the_names_of_figures() {
+    let labelled = fixtures::with_facts(document(1..=50), |facts| {
+        facts.labels = [("sum".to_owned(), "5".to_owned()), ("sum_of_squares".to_owned(), "-x".to_owned())].into();
+    });
+    assert!(RunResult::parse("x.json".as_ref(), labelled.to_json().as_bytes()).is_ok());
+}
+
+#[test]
+fn classes_with_missing_responses_are_left_out() {
+    let mut result = *document(1..=50).result;
+    (0..3).for_each(|_| result.sums.totals.statuses.record(503));
+    result.sums.totals.by_class.get_or_insert_default().record(503, 1_000);
+    assert!(Document::from_result(result.clone()).latency.by_class.is_empty());
+    (0..2).for_each(|_| result.sums.totals.by_class.get_or_insert_default().record(503, 1_000));
+    assert_eq!(Document::from_result(result).latency.by_class["5xx"].count, 3);
+}

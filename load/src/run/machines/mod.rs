@@ -7,7 +7,7 @@
 mod channel;
 mod coordinator;
 mod coordinator_server;
-mod figures;
+pub(crate) mod figures;
 pub mod message;
 mod own;
 mod remote;
