@@ -331,8 +331,7 @@ fn absurd_figures_are_refused(context: &Context) {
         for files in ["a.json bad.json", "bad.json worse.json"] {
             let output = merge(&scratch, files);
             assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{pointer} {figure}: {output:?}");
-            let is_named = ["is damaged: it has impossible figures", "its figures contradict each other"];
-            assert!(is_named.iter().any(|words| output.stderr.contains(words)), "{pointer} {figure}: {output:?}");
+            assert!(output.stderr.contains("is damaged: "), "{pointer} {figure}: {output:?}");
         }
     }
 }
