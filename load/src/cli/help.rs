@@ -1,28 +1,33 @@
 //! The texts of `-h`, `--help` and the usage, rendered from the table in [`super::flags`].
 
+use std::iter;
+
 use onrush_plan::Dialect;
 
 use super::described;
 use super::flag::Flag;
 use super::flags;
 
+/// The options of `onrush -h`. The first line of their help must stand alone.
+const MOST_USED: [&str; 10] =
+    ["connections", "threads", "duration", "requests", "rate", "latency", "header", "script", "output", "warmup"];
+
 /// The text of `onrush -h`, which fits one screen.
-pub(super) const SHORT: &str = "\
-onrush is an HTTP load generator with wrk's command line, report and scripts.
+pub(super) fn short_help() -> String {
+    let entry = |name: &&str| {
+        let flag = flags::named(name);
+        let first = flag.described.help.lines().next().unwrap_or_default();
+        format_flag_help(flag, iter::once(first.trim_end_matches([';', ','])))
+    };
+    let options: String = MOST_USED.iter().map(entry).collect();
+    format!(
+        "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
+         Usage: onrush [options] <url>\n\n{options}\n{SHORT_END}"
+    )
+}
 
-Usage: onrush [options] <url>
-
-  -c, --connections N     connections to keep open, all threads together (10)
-  -t, --threads N         threads that share the connections (2)
-  -d, --duration T        how long the run lasts (10s)
-  -n, --requests N        send exactly N requests
-  -R, --rate N            send N requests per second, on schedule
-  -L, --latency           print more percentiles of the latency
-  -H, --header H          add a header, \"Name: value\"; may be repeated
-  -s, --script FILE       a Lua script that makes requests
-  -o, --output FILE       also write the result: .json, .csv, .md, .xml, ...
-      --warmup T          put load on the target before measuring starts
-
+/// The end of `onrush -h`.
+const SHORT_END: &str = "\
 A first run       onrush -c100 -d30s --latency http://127.0.0.1:8080/
 At a rate         onrush -R 2000 -d1m http://127.0.0.1:8080/
 As JSON           onrush -d10s --format json http://127.0.0.1:8080/
@@ -147,7 +152,7 @@ mod tests {
     #[test]
     fn help_lines_fit_80_columns() {
         for text in [
-            SHORT.to_owned(),
+            short_help(),
             help(false),
             help(true),
             usage(Dialect::Native),

@@ -50,7 +50,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         ),
     flag("-n, --requests N", |draft, value| put(&mut draft.load.requests, value.count(REQUESTS_MAX)))
         .common()
-        .help("send exactly N requests, without a time limit; with\n-d too, whichever is reached first ends the run")
+        .help("send exactly N requests, without a time limit;\nwith -d too, whichever is reached first ends the run")
         .reference(
             "Sends exactly N requests. Without `-d` there is no time limit. With a rate, N requests are due, plus \
              those left over from a [warm-up](report.md#the-warm-up).",
@@ -96,7 +96,7 @@ pub(super) const OPTIONS: &[Flag] = &[
         ),
     flag("--warmup T", |draft, value| put(&mut draft.load.warmup, value.time()))
         .common()
-        .help("put load on the target for T before measuring\nstarts; -d and -n count from then on")
+        .help("put load on the target for T, then begin to measure;\n-d and -n count from then on")
         .reference(
             "Loads the target for this time before [measuring begins](report.md#the-warm-up).",
             "onrush --warmup 200ms http://127.0.0.1:8080/",

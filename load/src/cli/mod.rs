@@ -239,7 +239,7 @@ fn print_refusal(
     let hidden = |line: String| secrets.hide_in(&line);
     match refusal {
         PlanRefusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
-        PlanRefusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
+        PlanRefusal::Help(Length::Short) => print(help::short_help(), String::new(), 0),
         PlanRefusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
         PlanRefusal::Help(Length::All) => print(help::help(true), String::new(), 0),
         PlanRefusal::Usage => print(usage, String::new(), 1),

@@ -101,9 +101,9 @@ pub(super) const OPTIONS: &[Flag] = &[
         .repeatable()
         .single_run_only("each run has its own file in the experiment's folder")
         .help(
-            "also write the result: .json (everything), .csv (one\n\
-             row a second), .hgrm, .md, .ndjson (while it runs),\n\
-             .xml (JUnit); may be repeated; - is standard output",
+            "also write the result: .json, .csv, .md, .xml (JUnit),\n\
+             .hgrm or .ndjson (while it runs); may be repeated; -\n\
+             is standard output",
         )
         .reference(
             "Also writes the result to a file. The ending selects the [format](output.md): `.json`, `.json.gz`, \

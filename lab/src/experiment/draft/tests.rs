@@ -306,3 +306,11 @@ fn experiment_options_differ_from_run_options() {
         assert!(flags::by_prefix(name, Dialect::Native).is_empty(), "{name}");
     }
 }
+
+#[test]
+fn repeatable_options_add_up() {
+    let experiment = versus_of("http://a/ http://b/ --form a=1 --form b=2").unwrap();
+    let body = String::from_utf8_lossy(experiment.points[0].plan.body().unwrap()).into_owned();
+    assert!(body.contains("name=\"a\"") && body.contains("name=\"b\""), "{body}");
+    assert!(versus_of("http://a/ http://b/ --seed 1 --seed 2").unwrap_err().contains("seed takes one value"));
+}

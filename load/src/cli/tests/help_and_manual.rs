@@ -25,7 +25,7 @@ fn native_help_exits_with_0() {
     assert_eq!(printed("onrush --help all"), (help::help(true), String::new(), 0));
     assert_eq!(printed("onrush --help=all"), printed("onrush --help all"));
     assert_eq!(printed("onrush -c 5 --help http://all/"), (help::help(false), String::new(), 0));
-    assert_eq!(printed("onrush -h"), (help::SHORT.to_owned(), String::new(), 0));
+    assert_eq!(printed("onrush -h"), (help::short_help(), String::new(), 0));
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
