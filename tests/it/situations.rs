@@ -547,15 +547,14 @@ fn advice_reaches_predicted_rates(context: &Context) {
         let program = context.onrush().words(&format!("-t1 -c{c} -d1500ms --probe up:8s")).word(url(&server, &path));
         let document = document(program, &Scratch::new("advice")).1;
         let verdict = &document["verdict"];
-        let advice =
-            verdict["advice"].as_str().filter(|advice| advice.starts_with("-c ") && advice.contains(": about "));
+        let advice = verdict["advice"].as_str().and_then(|advice| advice.strip_prefix("use -c "));
+        let advice = advice.and_then(|advice| advice.split_once(" for about "));
         let busy = if beside.is_some() { "beside a busy loop: " } else { "" };
-        let Some(advice) = advice else {
+        let Some((more, expected)) = advice else {
             println!("{index} no number: {busy}{path} -c{c}: {}", sentence(verdict));
             silent += 1;
             continue;
         };
-        let (more, expected) = advice.trim_start_matches("-c ").split_once(": about ").expect("both");
         let expected: f64 = expected.trim_end_matches("/s").replace(',', "").parse().expect("a number");
         // The machine may be slower by now, for any number of connections.
         let at_c = rate_in_probe(&document, u64::from(c));
@@ -563,7 +562,10 @@ fn advice_reaches_predicted_rates(context: &Context) {
         let mut each = [(); 3].map(|()| at_c * per_s(more) / per_s(&c.to_string()));
         each.sort_by(f64::total_cmp);
         let is = each[1];
-        println!("{index} {:+.1} %: {busy}{path} -c{c}: {advice}, reached {is:.0}", (is / expected - 1.0) * 100.0);
+        println!(
+            "{index} {:+.1} %: {busy}{path} -c{c}: {expected} with -c {more}, reached {is:.0}",
+            (is / expected - 1.0) * 100.0
+        );
         errors.push((is / expected - 1.0).abs());
     }
     println!("{} with a number, {silent} without", errors.len());
