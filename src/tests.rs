@@ -34,7 +34,7 @@ fn generate_text(what: &str) -> String {
     }
 }
 
-/// What bash completes after `line` for the beginning of a word.
+/// Bash's completions after `line` for the beginning of a word.
 fn completed(script: &str, line: &str, word: &str) -> String {
     let words: Vec<&str> = line.split(' ').chain([word]).collect();
     let asks = format!(

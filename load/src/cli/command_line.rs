@@ -96,7 +96,7 @@ fn redacted_value(option: &str, value: &str) -> Option<String> {
     }
 }
 
-/// What is secret in the value of one of onrush's own options; `None` for other words.
+/// The kind of secret in the value of one of onrush's own options; `None` for other words.
 fn own_secrecy(word: &str) -> Option<Secrecy> {
     word.strip_prefix("--").and_then(flags::by_name).map(|flag| flag.secrecy)
 }

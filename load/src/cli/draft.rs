@@ -48,7 +48,7 @@ pub struct PlanDraft {
     pub(super) http: HttpDraft,
     /// The machines that take part.
     pub machines: MachinesDraft,
-    /// What is printed and written.
+    /// The output options.
     pub output: OutputDraft,
     pub(super) internals: InternalsDraft,
     /// Warnings to print before the run, one line each.
@@ -77,7 +77,7 @@ impl PlanDraft {
         self.typed.iter().copied()
     }
 
-    /// Those of these options that were typed, in order.
+    /// The subset of these options that was typed, in order.
     pub fn typed_of(&self, options: &'static [Flag]) -> impl Iterator<Item = &'static Flag> {
         self.typed().filter(|flag| options.iter().any(|option| option.name() == flag.name()))
     }

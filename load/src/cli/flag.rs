@@ -50,7 +50,7 @@ pub type Need = (fn(&PlanDraft) -> bool, &'static str);
 /// The secrets in the value of an option.
 #[derive(Clone, Copy, Debug)]
 pub enum Secrecy {
-    /// Those of any text.
+    /// Secrets within the value, searched for as in any text.
     OfText,
     /// The whole value.
     Whole,

@@ -104,7 +104,7 @@ pub(super) struct HttpDraft {
 }
 
 impl HttpDraft {
-    /// Whether the requested versions agree is checked later.
+    /// Contradictions between the requested versions are found later.
     fn set_versions(&mut self, value: Value, versions: Vec<HttpVersion>) -> Result<(), PlanRefusal> {
         let name = value.flag.name();
         self.versions.retain(|(other, _)| *other != name);

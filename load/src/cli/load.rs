@@ -179,7 +179,7 @@ impl PlanDraft {
         Ok(Load { threads, connections, max_inflight })
     }
 
-    /// What ends the run.
+    /// The limits at which the run ends.
     pub(super) fn to_stop(&self) -> Stop {
         match (self.is_once(), self.load.duration, self.load.requests) {
             (true, ..) => Stop { duration: None, requests: Some(1) },

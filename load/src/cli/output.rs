@@ -1,4 +1,4 @@
-//! What is printed and written: the options, and the resulting [`OutputOptions`].
+//! Output: the options, and the resulting [`OutputOptions`].
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -298,7 +298,7 @@ pub struct OutputDraft {
 }
 
 impl PlanDraft {
-    /// What is printed and written of the result.
+    /// The output options of the plan.
     pub(super) fn to_output_options(
         &self,
         connect: &ConnectOptions,

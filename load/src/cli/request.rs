@@ -1,4 +1,4 @@
-//! What is sent: the options, and the method, headers and body that all requests have.
+//! Requests: the options, and the method, headers and body that all requests have.
 //!
 //! `Content-Length` is not added here, but by the protocol.
 

@@ -1,4 +1,4 @@
-//! What must be true of every result that is read.
+//! Conditions that every result must meet when it is read.
 //!
 //! Figures follow from the result, so they cannot contradict it. Its own parts can contradict each other if the file was
 //! damaged or edited.

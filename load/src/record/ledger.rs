@@ -32,7 +32,7 @@ pub struct FailureSum {
     /// The kind of the example; `None` for an address or a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example_is: Option<ExampleKind>,
-    /// What to do about it.
+    /// A remedy, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// True if this machine ran out of something.

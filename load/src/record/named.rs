@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Moment;
 use super::result::{RunFacts, RunResult};
 
-/// What tells two runs apart: start, length, connections, complete responses, bytes received. Parallel runs may start in
+/// Facts that tell two runs apart: start, length, connections, complete responses, bytes received. Parallel runs may start in
 /// the same microsecond.
 type RunKey = (Moment, u64, u64, u64, u64);
 

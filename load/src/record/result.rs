@@ -204,13 +204,13 @@ pub struct RunFacts {
     /// The facts for the verdict; `None` if nothing was measured, and for a single request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// What could not be observed, and why.
+    /// Facts that could not be observed, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
     /// The percentiles asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentiles: Option<Vec<Percent>>,
-    /// What the report showed.
+    /// Parts of the report that were shown.
     pub shown: Shown,
     /// The verdict on the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,7 +228,7 @@ pub struct RunFacts {
 pub struct OpenLoopFacts {
     /// Requests asked for, per second.
     pub asked_per_s: f64,
-    /// The same without those that are in flight at the end if the target keeps up.
+    /// `asked_per_s` without the requests in flight at the end if the target keeps up.
     pub asked_by_end_per_s: f64,
     /// Time for which the schedule continued uncounted.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -9,7 +9,7 @@ use super::result::{StageFacts, StageSum};
 use super::{Distribution, RunFacts, Sources};
 use crate::figures::rate::count_per_second;
 
-/// What was measured in one stage of `--stages`, whose times are rounded up to tenths of a second.
+/// Measurements of one stage of `--stages`, whose times are rounded up to tenths of a second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "testing"), derive(schemars::JsonSchema))]
 pub struct StageRow {

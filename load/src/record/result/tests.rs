@@ -518,7 +518,7 @@ fn damaged_files_are_read_or_refused() {
     assert!(refused > 500, "{refused}");
 }
 
-/// What a file says, after a change of its result.
+/// The result read from a file after a change, or the refusal.
 fn changed(change: impl FnOnce(&mut serde_json::Value)) -> anyhow::Result<RunResult> {
     let mut file = serde_json::from_str::<serde_json::Value>(&document(1..=50).to_json()).unwrap();
     change(&mut file["result"]);
